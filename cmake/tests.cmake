@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Every test has the label "test" (what ./run test runs); those that take a
+# second or less and need no build product have "fast" as well.
+
+find_package(Python3 3.9 COMPONENTS Interpreter)
+set(FK_PYTHON ${Python3_EXECUTABLE} -B)
+set(FK_CHECKS ${PROJECT_SOURCE_DIR}/tests/checks)
+
+# fk_add_test(<name> [FAST] [TIMEOUT s] COMMAND ...)
+function(fk_add_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "FAST" "TIMEOUT" "COMMAND")
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 60)
+    endif()
+    add_test(NAME ${name} COMMAND ${arg_COMMAND})
+    set_tests_properties(${name} PROPERTIES
+        LABELS "test;ci" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
+    if(arg_FAST)
+        set_tests_properties(${name} PROPERTIES LABELS "fast;test;ci")
+    endif()
+endfunction()
+
+# fk_test_program(<name> <source> LIBRARIES ...): an executable that is a test.
+function(fk_test_program name source)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT" "LIBRARIES")
+    add_executable(${name} ${source})
+    fk_program_flags(${name})
+    target_include_directories(${name} PRIVATE
+        ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+    target_compile_definitions(${name} PRIVATE _GNU_SOURCE
+        FK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} Threads::Threads)
+    set_target_properties(${name} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+    fk_add_test(${name} TIMEOUT ${arg_TIMEOUT} COMMAND ${name})
+endfunction()
+
+# ---- programs --------------------------------------------------------------
+
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+    pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)
+endif()
+if(CMOCKA_FOUND)
+    set(FK_CMOCKA PkgConfig::CMOCKA)
+else()
+    find_library(FK_CMOCKA_LIBRARY cmocka)
+    find_path(FK_CMOCKA_INCLUDE cmocka.h)
+    if(FK_CMOCKA_LIBRARY AND FK_CMOCKA_INCLUDE)
+        add_library(fraktor-cmocka INTERFACE)
+        target_include_directories(fraktor-cmocka SYSTEM INTERFACE ${FK_CMOCKA_INCLUDE})
+        target_link_libraries(fraktor-cmocka INTERFACE ${FK_CMOCKA_LIBRARY})
+        set(FK_CMOCKA fraktor-cmocka)
+    endif()
+endif()
+
+fk_glob(unit_sources "tests/unit/*/test_*.c")
+if(FK_CMOCKA)
+    foreach(source ${unit_sources})
+        cmake_path(GET source STEM name)
+        cmake_path(GET source PARENT_PATH part)
+        cmake_path(GET part FILENAME part)
+        string(REGEX REPLACE "^test_" "" name ${name})
+        fk_test_program(unit_${part}_${name} ${source} LIBRARIES fraktor-static ${FK_CMOCKA})
+    endforeach()
+    foreach(kind stress oom)
+        fk_glob(sources "tests/${kind}/*.c")
+        foreach(source ${sources})
+            cmake_path(GET source STEM name)
+            string(REGEX REPLACE "^(test|${kind})_" "" name ${name})
+            fk_test_program(${kind}_${name} ${source} TIMEOUT 120
+                            LIBRARIES fraktor-static ${FK_CMOCKA})
+        endforeach()
+    endforeach()
+else()
+    message(STATUS "fraktor: unit, stress and oom tests are OFF: cmocka was not found "
+                   "(Debian: apt-get install libcmocka-dev)")
+endif()
+
+if(TARGET fraktor-simlib)
+    fk_glob(sources "tests/explorer/h*.c")
+    foreach(source ${sources})
+        cmake_path(GET source STEM name)
+        fk_test_program(explorer_${name} ${source} TIMEOUT 120 LIBRARIES fraktor-simlib)
+        fk_sim_definitions(explorer_${name})
+    endforeach()
+endif()
+
+if(TARGET fraktor-sim)
+    fk_add_test(sim_kernel TIMEOUT 120
+        COMMAND fraktor-sim kernel --seed 1 --runs 200 --json)
+endif()
+
+if(FK_SANITIZE STREQUAL "fuzzer")
+    fk_glob(sources "tests/fuzz/fuzz_*.c")
+    foreach(source ${sources})
+        cmake_path(GET source STEM name)
+        add_executable(${name} ${source})
+        fk_program_flags(${name})
+        target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+        target_link_libraries(${name} PRIVATE fraktor-static -fsanitize=fuzzer)
+        set_target_properties(${name} PROPERTIES
+            RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/fuzz)
+    endforeach()
+endif()
+
+# ---- checks of the source and of what was built ----------------------------
+
+if(NOT Python3_FOUND)
+    message(STATUS "fraktor: source and package checks are OFF: python3 was not found")
+    return()
+endif()
+
+# Each check first proves, on input made to be wrong, that it can fail.
+foreach(check layers symbols headers unity source)
+    fk_add_test(selftest_${check} FAST
+        COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_${check}.py --self-test)
+endforeach()
+fk_add_test(selftest_example FAST COMMAND ${FK_PYTHON} ${FK_CHECKS}/run_example.py --self-test)
+
+foreach(check layers source)
+    fk_add_test(check_${check} FAST
+        COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_${check}.py --root ${PROJECT_SOURCE_DIR})
+endforeach()
+foreach(check headers unity)
+    fk_add_test(check_${check} TIMEOUT 180
+        COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_${check}.py --root ${PROJECT_SOURCE_DIR})
+endforeach()
+
+# A sanitizer adds symbols of its own and needs its runtime in the consumer, so
+# what leaves the build is looked at only in plain builds.
+if(FK_SANITIZE STREQUAL "")
+    fk_add_test(check_symbols_core
+        COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_symbols.py --core $<TARGET_FILE:fraktor-core>)
+    fk_add_test(check_symbols_shared
+        COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_symbols.py --shared $<TARGET_FILE:fraktor>
+                --soname libfraktor.so.${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    foreach(way package subdirectory)
+        fk_add_test(install_${way} TIMEOUT 300
+            COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_install.py --way ${way}
+                    --root ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR}
+                    --cmake ${CMAKE_COMMAND} --cc ${CMAKE_C_COMPILER}
+                    --version ${PROJECT_VERSION})
+    endforeach()
+    fk_add_test(selftest_install TIMEOUT 180
+        COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_install.py --self-test
+                --root ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR}
+                --cmake ${CMAKE_COMMAND} --cc ${CMAKE_C_COMPILER}
+                --version ${PROJECT_VERSION})
+endif()

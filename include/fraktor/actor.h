@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_ACTOR_H
+#define FK_ACTOR_H
+
+/*
+ * Actors: what one is made of (fk_props) and what it may do while it handles a
+ * message (everything that takes an fk_ctx).
+ *
+ * An actor handles one message at a time, on one thread at a time, so its state
+ * needs no lock. It fails by what receive returns and in no other way; a wild
+ * pointer kills the process like in any C program.
+ */
+
+#include "fraktor/message.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct fk_system fk_system;
+typedef struct fk_ctx fk_ctx; /* lent to receive and the hooks; never keep it */
+
+/* Handles one message. Anything but FK_OK is a failure of the actor. */
+typedef fk_err (*fk_receive_fn)(fk_ctx *ctx, void *state, const fk_msg *msg);
+typedef fk_err (*fk_start_fn)(fk_ctx *ctx, void *state);
+typedef void (*fk_stop_fn)(fk_ctx *ctx, void *state);
+/* Smaller is more urgent. Runs on the actor's own thread. */
+typedef int64_t (*fk_priority_fn)(const fk_msg *msg);
+
+typedef enum fk_mailbox_kind {
+    FK_MAILBOX_UNBOUNDED = 0, /* under the system's memory limit */
+    FK_MAILBOX_BOUNDED,       /* at most capacity messages; overflow says what then */
+    FK_MAILBOX_PRIORITY,      /* most urgent first; equal ones in no particular order */
+    FK_MAILBOX_STABLE,        /* most urgent first; equal ones in arrival order */
+    FK_MAILBOX_CONTROL,       /* messages with a priority below 0 first, in arrival order */
+} fk_mailbox_kind;
+
+typedef enum fk_overflow {
+    FK_OVERFLOW_FAIL = 0,    /* the send returns FK_E_FULL; the message is a dead letter */
+    FK_OVERFLOW_DROP_NEWEST, /* the send returns FK_OK; the message is a dead letter */
+    FK_OVERFLOW_DROP_OLDEST, /* the oldest message in the mailbox is a dead letter */
+    FK_OVERFLOW_BLOCK,       /* an outside thread waits; an actor, which must not, gets FAIL */
+} fk_overflow;
+
+typedef enum fk_dispatcher {
+    FK_DISPATCHER_DEFAULT = 0, /* the system's workers, which share work by stealing */
+    FK_DISPATCHER_PINNED,      /* a thread of its own, for actors that block */
+} fk_dispatcher;
+
+/* What an actor is made of: copied by spawn. All zero but receive is fine. */
+typedef struct fk_props {
+    uint32_t size;            /* sizeof(fk_props), or 0 for the layout of release 0.1 */
+    uint32_t throughput;      /* messages in a turn; 0: the system's */
+    fk_receive_fn receive;    /* required */
+    fk_start_fn start;        /* before the first message; an error stops the actor */
+    fk_stop_fn stop;          /* after the last message and after all children */
+    size_t state_size;        /* bytes of state, owned by the runtime: zeroed, or ... */
+    const void *init;         /* ... copied from here by spawn */
+    void *state;              /* instead: the caller's memory, borrowed until the actor is gone */
+    fk_mailbox_kind mailbox;
+    fk_overflow overflow;     /* of a bounded mailbox */
+    uint32_t capacity;        /* of a bounded mailbox; at least 1 */
+    uint32_t stash_max;       /* messages in the stash; 0: 1000 */
+    fk_priority_fn priority;  /* of the priority kinds */
+    fk_dispatcher dispatcher;
+} fk_props;
+
+/* ---- inside receive and the hooks ------------------------------------------------------- */
+
+FK_API fk_ref fk_self(const fk_ctx *ctx);
+FK_API fk_ref fk_parent(const fk_ctx *ctx);
+FK_API fk_system *fk_system_of(const fk_ctx *ctx);
+/* The moment this call is made, on the port's clock. */
+FK_API fk_time fk_now(const fk_ctx *ctx);
+
+/* Sends. The sender is this actor. FK_OK: the message is in the mailbox, or became a dead
+ * letter because the receiver is gone. FK_E_FULL, FK_E_NOMEM, FK_E_LIMIT: it became a dead
+ * letter here. In every case the message has been taken. */
+FK_API fk_err fk_tell(fk_ctx *ctx, fk_ref to, fk_out msg);
+/* To the sender of the message being handled. */
+FK_API fk_err fk_reply(fk_ctx *ctx, fk_out msg);
+/* Passes the message being handled on, with its original sender; this actor's receive must not
+ * touch it afterwards. Large payloads move, the rest is copied. */
+FK_API fk_err fk_forward(fk_ctx *ctx, fk_ref to);
+
+/* Makes a child. An empty name gives a generated one ($a, $b, ...). */
+FK_API FK_MUST_USE fk_err fk_spawn_child(fk_ctx *ctx, fk_str name, const fk_props *props,
+                                         fk_ref *out);
+/* This actor stops when receive returns; what is left in its mailbox becomes dead letters. */
+FK_API void fk_stop_self(fk_ctx *ctx);
+
+/* Replaces receive, remembering the one before; unbecome goes back. FK_E_NOMEM changes nothing,
+ * unbecome without become is FK_E_STATE. */
+FK_API FK_MUST_USE fk_err fk_become(fk_ctx *ctx, fk_receive_fn receive);
+FK_API FK_MUST_USE fk_err fk_unbecome(fk_ctx *ctx);
+
+/* Sets the message being handled aside; unstash puts all of them before the mailbox, in their
+ * old order. FK_E_FULL over stash_max, FK_E_NOMEM; then the message is still being handled.
+ * What is in the stash when the actor stops becomes dead letters. */
+FK_API FK_MUST_USE fk_err fk_stash(fk_ctx *ctx);
+FK_API FK_MUST_USE fk_err fk_unstash_all(fk_ctx *ctx);
+
+/* The message is not for this actor: reports a dead letter with reason "unhandled" and gives
+ * FK_OK, so that receive can return it. */
+FK_API fk_err fk_unhandled(fk_ctx *ctx, const fk_msg *msg);
+/* Remembers why; returns err, so that receive can return it. detail is copied, up to 120 bytes. */
+FK_API fk_err fk_fail(fk_ctx *ctx, fk_err err, const char *detail);
+
+/* ---- timers of this actor ------------------------------------------------------------------
+ * A timer has a key, unique within the actor; starting a key again replaces the old timer. The
+ * message comes from the actor itself. Never early. A cancelled timer's message never arrives,
+ * even if it is already in the mailbox. Timers end with the actor. */
+
+typedef enum fk_timer_mode {
+    FK_TIMER_ONCE = 0,
+    FK_TIMER_FIXED_DELAY, /* the next period begins when the message has been handled */
+    FK_TIMER_FIXED_RATE,  /* keeps the grid; periods missed are skipped, not made up for */
+} fk_timer_mode;
+
+/* period is the delay, too. Fails with FK_E_INVALID (negative; zero with a periodic mode),
+ * FK_E_NOMEM or FK_E_LIMIT; then an old timer of that key goes on, and msg was dropped. */
+FK_API FK_MUST_USE fk_err fk_timer_start(fk_ctx *ctx, uint64_t key, fk_timer_mode mode,
+                                         fk_time period, fk_out msg);
+/* FK_E_NOT_FOUND when there is no such timer (any more). */
+FK_API fk_err fk_timer_cancel(fk_ctx *ctx, uint64_t key);
+FK_API bool fk_timer_is_active(const fk_ctx *ctx, uint64_t key);
+/* A message of fk_type_receive_timeout whenever no other arrived for that long; 0 ends it. */
+FK_API FK_MUST_USE fk_err fk_receive_timeout_set(fk_ctx *ctx, fk_time timeout);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* FK_ACTOR_H */

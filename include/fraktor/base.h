@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_BASE_H
+#define FK_BASE_H
+
+/*
+ * What every other header stands on: errors, strings, time, attributes.
+ *
+ * Functions that can fail return fk_err; results go to out-parameters, written
+ * only on success unless the function says otherwise. There is no errno and no
+ * "last error". Strings are pointer and length, never required to end in NUL.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FK_VERSION_MAJOR 0
+#define FK_VERSION_MINOR 1
+#define FK_VERSION_PATCH 0
+#define FK_VERSION_HEX   0x000100u
+
+#if defined(__GNUC__)
+#define FK_API      __attribute__((visibility("default")))
+#define FK_MUST_USE __attribute__((warn_unused_result))
+#define FK_WEAK     __attribute__((weak, visibility("default")))
+#else
+#define FK_API
+#define FK_MUST_USE
+#define FK_WEAK
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Every error of the library, with the sentence fk_err_text() gives. The numbers are frozen:
+ * they appear on the wire and in programs' output. New ones go to the end. */
+#define FK_ERRORS(X)                                                                               \
+    X(OK, 0, "ok")                                                                                 \
+    X(E_INVALID, 1, "an argument is not valid")                                                    \
+    X(E_NOMEM, 2, "the allocator has no memory left")                                              \
+    X(E_LIMIT, 3, "a configured limit is reached")                                                 \
+    X(E_FULL, 4, "the mailbox is full")                                                            \
+    X(E_DEAD, 5, "the actor is gone, or the reference never named one")                            \
+    X(E_STOPPING, 6, "the system is stopping")                                                     \
+    X(E_TIMEOUT, 7, "the time is up")                                                              \
+    X(E_NAME, 8, "the name is not a legal actor name")                                             \
+    X(E_NAME_TAKEN, 9, "the parent already has a child of that name")                              \
+    X(E_RESERVED, 10, "names that begin with '$' are made by the runtime only")                    \
+    X(E_NOT_FOUND, 11, "there is no such thing")                                                   \
+    X(E_STATE, 12, "not possible in this state")                                                   \
+    X(E_UNHANDLED, 13, "the actor does not handle this type of message")                           \
+    X(E_FOREIGN, 14, "the reference belongs to another system")                                    \
+    X(E_OS, 15, "the operating system refused")                                                    \
+    X(E_UNSUPPORTED, 16, "this port or build cannot do that")                                      \
+    X(E_FAILED, 17, "the actor failed")
+
+typedef enum fk_err {
+#define FK_ERR_ENUM(name, number, text) FK_##name = number,
+    FK_ERRORS(FK_ERR_ENUM)
+#undef FK_ERR_ENUM
+} fk_err;
+
+/* The sentence for an error, and its name ("FK_E_NOMEM"). Never NULL. Any thread. */
+FK_API const char *fk_err_text(fk_err err);
+FK_API const char *fk_err_name(fk_err err);
+
+/* "0.1.0" */
+FK_API const char *fk_version(void);
+
+/* A borrowed piece of text. */
+typedef struct fk_str {
+    const char *ptr;
+    size_t len;
+} fk_str;
+
+#ifdef __cplusplus
+#define FK_STR(literal) (fk_str{ "" literal, sizeof(literal) - 1 })
+#else
+#define FK_STR(literal) ((fk_str){ "" literal, sizeof(literal) - 1 })
+#endif
+
+/* The function twin of FK_STR, for text that ends in NUL. */
+FK_API fk_str fk_str_of(const char *text);
+
+/* Nanoseconds: a moment on the port's monotonic clock, or a duration. */
+typedef int64_t fk_time;
+
+#define FK_NANOS(n)   ((fk_time)(n))
+#define FK_MICROS(n)  ((fk_time)(n) * 1000)
+#define FK_MILLIS(n)  ((fk_time)(n) * 1000000)
+#define FK_SECONDS(n) ((fk_time)(n) * 1000000000)
+#define FK_MINUTES(n) (FK_SECONDS(n) * 60)
+#define FK_NEVER      INT64_MAX
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* FK_BASE_H */

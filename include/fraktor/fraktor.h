@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_FRAKTOR_H
+#define FK_FRAKTOR_H
+
+/*
+ * fraktor: an actor runtime for C. Include this; read in this order:
+ *
+ *   fraktor/base.h      errors, strings, time
+ *   fraktor/message.h   messages and references; who owns a message after send (the library,
+ *                       always, even on failure)
+ *   fraktor/actor.h     what an actor is made of and what it may do: tell, spawn, stash, timers
+ *   fraktor/system.h    systems: start, spawn, send, stop, dead letters, counters
+ *   fraktor/port.h      the table of functions a system needs from its machine
+ *   fraktor/host.h      Linux: own allocator, own event loop
+ *
+ * Words: *borrowed* (the default for pointers) - used until the call returns; *copied*; *taken* -
+ * owned by the callee even if it fails; *lent* - yours until a stated moment.
+ */
+
+#include "fraktor/actor.h"
+#include "fraktor/base.h"
+#include "fraktor/host.h"
+#include "fraktor/message.h"
+#include "fraktor/port.h"
+#include "fraktor/system.h"
+
+#endif /* FK_FRAKTOR_H */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_SYSTEM_H
+#define FK_SYSTEM_H
+
+/*
+ * Systems. A system is a value: everything hangs off one fk_system pointer, a process
+ * may hold many, and nothing is shared between them.
+ *
+ * All functions here may be called from any thread, inside receive too, except
+ * fk_system_stop(), which waits for the actors and so must be called from outside.
+ */
+
+#include "fraktor/actor.h"
+#include "fraktor/port.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum fk_reason {
+    FK_REASON_NO_RECEIVER = 0, /* the reference is FK_REF_NONE, made up, or from another system */
+    FK_REASON_STOPPED,         /* the receiver has stopped */
+    FK_REASON_FULL,            /* its mailbox was full */
+    FK_REASON_DROPPED_NEWEST,
+    FK_REASON_DROPPED_OLDEST,
+    FK_REASON_UNHANDLED,       /* its receive did not want it */
+    FK_REASON_NO_MEMORY,       /* no block for it, or over the memory limit */
+    FK_REASON_SYSTEM_STOPPING,
+    FK_REASON_COUNT
+} fk_reason;
+
+FK_API const char *fk_reason_name(fk_reason reason);
+
+/* A message that did not reach an actor. Lent to the callback. */
+typedef struct fk_dead_letter {
+    fk_reason reason;
+    fk_ref to;
+    fk_ref sender;
+    const fk_type *type;
+    const void *data;
+    size_t len;
+} fk_dead_letter;
+
+typedef struct fk_failure {
+    fk_ref actor;
+    fk_err err;
+    const fk_type *type; /* of the message being handled; NULL: in the start hook */
+    const char *detail;  /* from fk_fail(), or "" */
+} fk_failure;
+
+/* Callbacks run on the thread that noticed, must not block, and may send. */
+typedef void (*fk_dead_letter_fn)(void *user, const fk_dead_letter *letter);
+typedef void (*fk_failure_fn)(void *user, const fk_failure *failure);
+
+#define FK_WORKERS_NONE UINT32_MAX /* no threads: fk_host_run_once() or the port drives it */
+
+typedef struct fk_system_config {
+    uint32_t size;         /* sizeof(fk_system_config), or 0 for the layout of release 0.1 */
+    uint32_t workers;      /* 0: one per core; FK_WORKERS_NONE: the caller's thread */
+    const char *name;      /* [A-Za-z0-9][A-Za-z0-9_-]*; NULL: "fraktor" */
+    uint32_t throughput;   /* messages an actor may handle in one turn; 0: 100 */
+    uint32_t actors_max;   /* alive at once; 0: 16,777,216 */
+    fk_time slice;         /* a turn ends after this long, too; 0: 1 ms */
+    size_t memory_max;     /* bytes of messages, actors and timers; 0: no limit but the machine's */
+    bool pools_malloc;     /* every block by itself from the port: for ASan and valgrind */
+    void *user;            /* first argument of the callbacks */
+    fk_dead_letter_fn on_dead_letter;
+    fk_failure_fn on_failure;
+    const fk_port *port;   /* NULL: the host's; copied */
+} fk_system_config;
+
+/* Starts a system with its worker threads. Fails with FK_E_INVALID, FK_E_NOMEM, FK_E_OS. */
+FK_API FK_MUST_USE fk_err fk_system_start(const fk_system_config *config, fk_system **out);
+/* Stops all actors, children before parents, waits for them, joins the threads and frees
+ * everything; sys is gone afterwards, so no other thread may use it any more. FK_E_STATE when
+ * called inside receive (nothing happens then). */
+FK_API fk_err fk_system_stop(fk_system *sys);
+
+/* Makes an actor under /user. An empty name gives a generated one. Fails with FK_E_INVALID,
+ * FK_E_NAME, FK_E_RESERVED, FK_E_NAME_TAKEN, FK_E_LIMIT, FK_E_NOMEM, FK_E_STOPPING, FK_E_OS. */
+FK_API FK_MUST_USE fk_err fk_spawn(fk_system *sys, fk_str name, const fk_props *props,
+                                   fk_ref *out);
+
+/* Sends without a sender, or in the name of one. As fk_tell(). */
+FK_API fk_err fk_send(fk_system *sys, fk_ref to, fk_out msg);
+FK_API fk_err fk_send_from(fk_system *sys, fk_ref to, fk_ref sender, fk_out msg);
+
+/* Stops an actor before its next message. Stopping the dead is no error: FK_E_DEAD may be
+ * ignored. */
+FK_API fk_err fk_stop(fk_system *sys, fk_ref ref);
+/* Stops it after the messages that are already in its mailbox. */
+FK_API fk_err fk_poison(fk_system *sys, fk_ref ref);
+
+/* True while the actor has not stopped. */
+FK_API bool fk_is_alive(fk_system *sys, fk_ref ref);
+/* Waits from outside until the actor is gone. FK_E_TIMEOUT; FK_E_UNSUPPORTED without port->wait. */
+FK_API FK_MUST_USE fk_err fk_await_stopped(fk_system *sys, fk_ref ref, fk_time timeout);
+
+/* The path of an actor, "/user/parent/name", written to buf (always NUL-terminated when size > 0);
+ * returns the length it has in full. 0 when the actor is gone. */
+FK_API size_t fk_path_of(fk_system *sys, fk_ref ref, char *buf, size_t size);
+
+/* Counters since the start; each is exact once the system is at rest. */
+typedef struct fk_stats {
+    uint64_t actors;      /* alive now */
+    uint64_t spawned;
+    uint64_t stopped;
+    uint64_t processed;   /* messages handled */
+    uint64_t dead_letters[FK_REASON_COUNT];
+    uint64_t failures;
+    uint64_t timers;      /* active now */
+    uint64_t steals;
+    uint64_t parks;
+    uint64_t memory;      /* bytes held from the port */
+} fk_stats;
+
+FK_API void fk_stats_get(fk_system *sys, fk_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* FK_SYSTEM_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_BASE_SAFEGUARD_H
+#define FK_BASE_SAFEGUARD_H
+
+/*
+ * Safeguards and the mutations that remove them.
+ *
+ * A checker that never fails proves nothing, so every safeguard that a proof rests on
+ * can be taken out, one at a time, and some explorer schedule or simulator seed must
+ * then fail. The real code names its safeguards where it uses them:
+ *
+ *     if (FK_SAFEGUARD(STALE_CHECK) && node->generation != cell->generation) ...
+ *
+ * In the library FK_SAFEGUARD(X) is the constant 1 and costs nothing; a name missing
+ * from the list below does not compile. With FK_SIM it is 0 while X is the mutation
+ * being tried.
+ */
+
+#include <stdint.h>
+
+/* NAME, name on the command line, what the mutation takes away, and the scenario or harness
+ * family that must notice. */
+#define FK_MUTATIONS(X)                                                                            \
+    X(STALE_CHECK, "stale-check", "a ref is not compared with the generation of its slot",         \
+      "kernel")                                                                                    \
+    X(IDLE_CAS, "idle-cas", "an actor goes idle by a plain store instead of a read-modify-write",  \
+      "kernel")                                                                                    \
+    X(IDLE_RECHECK, "idle-recheck", "the queue is not looked at again after going idle", "kernel") \
+    X(SYSTEM_FIRST, "system-first", "user messages are run before waiting system messages",        \
+      "kernel")                                                                                    \
+    X(PARK_RECHECK, "park-recheck", "a worker parks without looking for work once more", "kernel") \
+    X(CLAIM, "claim", "a free cell is reused while a late message is being run on it", "kernel")   \
+    X(STOP_GENERATION, "stop-generation", "a stop asked of an old actor stops the new one",        \
+      "kernel")                                                                                    \
+    X(BOX_OWNER, "box-owner", "a bounded mailbox takes mail for its former owner", "kernel")       \
+    X(CAPACITY, "capacity", "a bounded mailbox takes more than its capacity", "kernel")            \
+    X(BUDGET, "budget", "a chatting pair keeps its worker for ever", "kernel")                     \
+    X(TIMER_SERIAL, "timer-serial", "a cancelled timer's message still arrives", "kernel")
+
+#define FK_MUTATION_ENUM(NAME, name, what, where) FK_MUTATION_##NAME,
+
+enum { FK_MUTATION_NONE, FK_MUTATIONS(FK_MUTATION_ENUM) FK_MUTATION_COUNT };
+
+#if defined(FK_SIM)
+extern uint32_t fk__mutation; /* the safeguard that is out; src/sim/mutation.c */
+#define FK_SAFEGUARD(NAME) (fk__mutation != FK_MUTATION_##NAME)
+#else
+#define FK_SAFEGUARD(NAME) (FK_MUTATION_##NAME != FK_MUTATION_NONE)
+#endif
+
+#endif /* FK_BASE_SAFEGUARD_H */

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What an actor may do while it handles a message. */
+
+#include "core/box.h"
+#include "core/children.h"
+#include "core/extras.h"
+#include "core/send.h"
+#include "core/system.h"
+
+enum { STASH_DEFAULT = 1000 };
+
+fk_ref fk_self(const fk_ctx *ctx)
+{
+    return fk__cell_ref(ctx->cell);
+}
+
+fk_ref fk_parent(const fk_ctx *ctx)
+{
+    return ctx->cell->parent != NULL ? fk__cell_ref(ctx->cell->parent) : FK_REF_NONE;
+}
+
+fk_system *fk_system_of(const fk_ctx *ctx)
+{
+    return ctx->worker->sys;
+}
+
+fk_time fk_now(const fk_ctx *ctx)
+{
+    return fk__system_now(ctx->worker->sys);
+}
+
+void fk_stop_self(fk_ctx *ctx)
+{
+    ctx->cell->flags |= FK_CELL_STOP_SELF;
+}
+
+fk_err fk_become(fk_ctx *ctx, fk_receive_fn receive)
+{
+    if (receive == NULL) return FK_E_INVALID;
+    return fk__behaviour_push(&ctx->worker->local, ctx->cell, receive);
+}
+
+fk_err fk_unbecome(fk_ctx *ctx)
+{
+    return fk__behaviour_pop(ctx->cell);
+}
+
+fk_err fk_stash(fk_ctx *ctx)
+{
+    fk_cell *cell = ctx->cell;
+    fk_local *local = &ctx->worker->local;
+    fk_node *node = ctx->node;
+    uint32_t max = cell->props->stash_max != 0 ? cell->props->stash_max : STASH_DEFAULT;
+    /* Nothing is being handled, or it is elsewhere already. */
+    if (node == NULL || (node->flags & (FK_NODE_LIVE | FK_NODE_MOVED)) != 0) return FK_E_STATE;
+    if ((node->flags & FK_NODE_TIMER) == 0) return fk__stash_push(local, cell, node, max);
+
+    fk_node *message;
+    FK_TRY(fk__timer_detach(ctx->worker, cell, node, &message));
+    message->generation = fk__half_load(&cell->generation, FK_RELAXED);
+    fk_err err = fk__stash_push(local, cell, message, max);
+    if (err != FK_OK) fk__timer_reattach(ctx->worker, cell, node, message);
+    else node->flags |= FK_NODE_MOVED;
+    return err;
+}
+
+fk_err fk_unstash_all(fk_ctx *ctx)
+{
+    return fk__stash_restore(&ctx->worker->local, ctx->cell);
+}
+
+fk_err fk_forward(fk_ctx *ctx, fk_ref to)
+{
+    fk_node *node = ctx->node;
+    fk_local *local = &ctx->worker->local;
+    if (node == NULL || (node->flags & (FK_NODE_LIVE | FK_NODE_MOVED)) != 0) return FK_E_STATE;
+    if ((node->flags & FK_NODE_TIMER) != 0) {
+        fk_node *message;
+        FK_TRY(fk__timer_detach(ctx->worker, ctx->cell, node, &message));
+        node->flags |= FK_NODE_MOVED;
+        return fk__send_node(local, to, message);
+    }
+    fk_node *copy = fk__node_copy(&local->cache, node);
+    if (copy == NULL) {
+        fk_err err = local->cache.err;
+        fk__dead_node(local, FK_REASON_NO_MEMORY, to, node);
+        fk__node_drop_contents(&local->cache, node);
+        return err;
+    }
+    node->flags |= FK_NODE_MOVED;
+    return fk__send_node(local, to, copy);
+}
+
+fk_err fk_unhandled(fk_ctx *ctx, const fk_msg *msg)
+{
+    fk__dead_letter(&ctx->worker->local, FK_REASON_UNHANDLED, fk_self(ctx), msg);
+    return FK_OK;
+}
+
+fk_err fk_fail(fk_ctx *ctx, fk_err err, const char *detail)
+{
+    size_t len = detail != NULL ? fk_str_of(detail).len : 0;
+    if (len > sizeof(ctx->detail) - 1) len = sizeof(ctx->detail) - 1;
+    if (len != 0) memcpy(ctx->detail, detail, len);
+    ctx->detail[len] = '\0';
+    return err != FK_OK ? err : FK_E_FAILED;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "core/box.h"
+
+#include "base/safeguard.h"
+
+struct fk_box {
+    fk_lock lock;
+    uint32_t slot, generation; /* whom it serves; generation 0: nobody */
+    uint32_t count, capacity;
+    fk_overflow overflow;
+    fk_node *first, *last;
+    uint32_t waiters; /* threads that sleep until there is room */
+    fk_half room;     /* what they sleep on: changes when there is some */
+    fk_box *next;     /* free boxes */
+    fk_box *all;      /* every box */
+};
+
+static void *node_next(const fk_node *node)
+{
+    return fk__word_ptr(&node->link.next, FK_RELAXED);
+}
+
+fk_err fk__box_get(fk_local *local, fk_cell *cell, uint32_t generation, const fk_props *props,
+                   fk_box **out)
+{
+    fk_system *sys = local->sys;
+    fk__mem_lock(&sys->mem, &sys->lock);
+    fk_box *box = sys->boxes;
+    if (box != NULL) sys->boxes = box->next;
+    fk__mem_unlock(&sys->mem, &sys->lock);
+    if (box == NULL) {
+        void *memory;
+        FK_TRY(fk__mem_alloc(&sys->mem, sizeof(*box), FK_SITE("bounded mailbox"), &memory));
+        box = memory;
+        memset(box, 0, sizeof(*box));
+        fk__mem_lock(&sys->mem, &sys->lock);
+        box->all = sys->boxes_all;
+        sys->boxes_all = box;
+        fk__mem_unlock(&sys->mem, &sys->lock);
+    }
+    fk__mem_lock(&sys->mem, &box->lock);
+    box->slot = cell->slot;
+    box->generation = generation;
+    box->capacity = props->capacity;
+    box->overflow = props->overflow;
+    fk__mem_unlock(&sys->mem, &box->lock);
+    *out = box;
+    return FK_OK;
+}
+
+/* Wakes whoever waits for room; outside the lock. */
+static void room_notify(fk_system *sys, fk_box *box)
+{
+    const fk_port *port = &sys->mem.port;
+    fk__half_add(&box->room, 1, FK_ACQ_REL);
+    if (port->notify != NULL) port->notify(port->ctx, (uint32_t *)(void *)&box->room);
+}
+
+fk_node *fk__box_close(fk_local *local, fk_box *box)
+{
+    fk_system *sys = local->sys;
+    fk__mem_lock(&sys->mem, &box->lock);
+    fk_node *first = box->first;
+    bool waiters = box->waiters != 0;
+    box->first = box->last = NULL;
+    box->count = 0;
+    box->generation = 0;
+    fk__mem_unlock(&sys->mem, &box->lock);
+    if (waiters) room_notify(sys, box);
+    fk__mem_lock(&sys->mem, &sys->lock);
+    box->next = sys->boxes;
+    sys->boxes = box;
+    fk__mem_unlock(&sys->mem, &sys->lock);
+    return first;
+}
+
+void fk__box_fini_all(fk_system *sys)
+{
+    while (sys->boxes_all != NULL) {
+        fk_box *box = sys->boxes_all;
+        sys->boxes_all = box->all;
+        FK_ASSERT(box->first == NULL);
+        fk__mem_free(&sys->mem, box, sizeof(*box));
+    }
+}
+
+static bool box_serves(const fk_box *box, const fk_cell *cell, uint32_t generation)
+{
+    if (!FK_SAFEGUARD(BOX_OWNER)) return true;
+    return box->slot == cell->slot && box->generation == generation;
+}
+
+static fk_node *take_first(fk_box *box)
+{
+    fk_node *node = box->first;
+    if (node == NULL) return NULL;
+    box->first = node_next(node);
+    if (box->first == NULL) box->last = NULL;
+    box->count--;
+    return node;
+}
+
+fk_err fk__box_push(fk_local *local, fk_cell *cell, fk_node *node, bool *was_empty, bool *wait)
+{
+    fk_system *sys = local->sys;
+    fk_box *box = fk__word_ptr(&cell->box, FK_ACQUIRE);
+    fk_node *dropped = NULL;
+    fk_reason reason = FK_REASON_DROPPED_OLDEST;
+    fk_err err = FK_OK;
+    *was_empty = *wait = false;
+    if (box == NULL) return FK_E_DEAD;
+    fk__mem_lock(&sys->mem, &box->lock);
+    if (!box_serves(box, cell, node->generation)) {
+        err = FK_E_DEAD;
+    } else {
+        if (box->count >= box->capacity && FK_SAFEGUARD(CAPACITY)) {
+            *wait = box->overflow == FK_OVERFLOW_BLOCK;
+            if (box->overflow == FK_OVERFLOW_DROP_OLDEST) {
+                dropped = take_first(box);
+            } else if (box->overflow == FK_OVERFLOW_DROP_NEWEST) {
+                dropped = node;
+                reason = FK_REASON_DROPPED_NEWEST;
+            } else {
+                err = FK_E_FULL;
+            }
+        }
+        if (err == FK_OK && dropped != node) {
+            fk__word_store(&node->link.next, 0, FK_RELAXED);
+            if (box->last != NULL) {
+                fk__word_store(&box->last->link.next, (uintptr_t)node, FK_RELAXED);
+            } else {
+                box->first = node;
+            }
+            box->last = node;
+            *was_empty = box->count++ == 0;
+        }
+    }
+    fk__mem_unlock(&sys->mem, &box->lock);
+    if (dropped != NULL) {
+        fk_ref to = { cell->slot, dropped->generation, sys->id };
+        fk__dead_node(local, reason, to, dropped);
+        fk__node_drop_contents(&local->cache, dropped);
+        fk__node_free(&local->cache, dropped);
+    }
+    return err;
+}
+
+void fk__box_wait(fk_system *sys, fk_cell *cell, uint32_t generation)
+{
+    const fk_port *port = &sys->mem.port;
+    fk_box *box = fk__word_ptr(&cell->box, FK_ACQUIRE);
+    if (box == NULL) return;
+    fk__mem_lock(&sys->mem, &box->lock);
+    bool full = box_serves(box, cell, generation) && box->count >= box->capacity;
+    uint32_t seen = fk__half_load(&box->room, FK_ACQUIRE);
+    if (full) box->waiters++;
+    fk__mem_unlock(&sys->mem, &box->lock);
+    if (!full) return;
+    port->wait(port->ctx, (uint32_t *)(void *)&box->room, seen, FK_NEVER);
+    fk__mem_lock(&sys->mem, &box->lock);
+    box->waiters--;
+    fk__mem_unlock(&sys->mem, &box->lock);
+}
+
+fk_node *fk__box_pop(fk_box *box, fk_system *sys)
+{
+    fk__mem_lock(&sys->mem, &box->lock);
+    fk_node *node = take_first(box);
+    /* Half empty, so that a flood of waiters is not woken one by one. */
+    bool notify = box->waiters != 0 && box->count <= box->capacity / 2;
+    fk__mem_unlock(&sys->mem, &box->lock);
+    if (notify) room_notify(sys, box);
+    return node;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_CORE_CELL_H
+#define FK_CORE_CELL_H
+
+/*
+ * The cell: one actor. 192 bytes, in a slot that never moves and whose memory stays a cell until
+ * the system ends, so that a sender with a stale ref always finds a mailbox to push to.
+ *
+ * Who may touch what:
+ *   senders' line    any thread, by atomics only
+ *   owner's lines    whoever holds the *run token*: the right to run the cell. It is the absence
+ *                    of FK_TAIL_IDLE from the tail word. A cell that is idle or free has nobody;
+ *                    a sender that finds the mark takes the token and must schedule the cell.
+ *   children         under children_lock
+ */
+
+#include "base/atomic.h"
+#include "base/hash.h"
+#include "core/message.h"
+
+typedef struct fk_cell fk_cell;
+typedef struct fk_local fk_local;
+typedef struct fk_worker fk_worker;
+typedef struct fk_box fk_box;
+typedef struct fk_extras fk_extras;
+typedef struct fk_children fk_children;
+typedef struct fk_name fk_name;
+
+#define FK_TAIL_IDLE   ((uintptr_t)1) /* in cell->tail: nobody holds the run token */
+/* In cell->system, below the address of the newest signal. */
+#define FK_SYSTEM_STOP  ((uintptr_t)1) /* a stop was asked for */
+#define FK_SYSTEM_MAIL  ((uintptr_t)2) /* the box is no longer empty */
+#define FK_SYSTEM_MARKS ((uintptr_t)3)
+
+enum {
+    FK_GATE_BOUNDED = 1, /* user messages go to cell->box */
+    FK_GATE_PINNED = 2   /* runs on cell->pinned only */
+};
+
+/* Where an actor is in its life; the owner's. */
+typedef enum fk_life {
+    FK_LIFE_FREE = 0, /* no actor: what arrives is a dead letter */
+    FK_LIFE_STARTING, /* the start hook has not run */
+    FK_LIFE_RUNNING,
+    FK_LIFE_STOPPING /* no more user messages; waits for its children */
+} fk_life;
+
+/* What moves through cell->system. Embedded in what it speaks of, so that it cannot fail. */
+typedef struct fk_signal {
+    fk_link link;
+    fk_cell *cell; /* the child that has ended */
+} fk_signal;
+
+struct fk_cell {
+    /* Senders. The token holder writes these too, by the same atomics. */
+    fk_word tail;            /* last node, or the stub; | FK_TAIL_IDLE */
+    fk_word system;          /* stack of fk_signal, newest first; | FK_SYSTEM_* */
+    fk_half generation;      /* odd: alive; even: free */
+    fk_half gate;            /* FK_GATE_* */
+    fk_half stop_generation; /* the newest generation asked to stop */
+    uint32_t slot;           /* for ever */
+    fk_word box;             /* fk_box of a bounded mailbox */
+    fk_word pinned;          /* fk_worker of a pinned actor */
+    fk_link stub;            /* the first "node" of the queue */
+    fk_cell *ready_next;     /* in a list of ready cells */
+
+    /* Owner. */
+    fk_link *head; /* the node delivered last: stays until the next one is there */
+    fk_receive_fn receive;
+    void *state;
+    const fk_props *props; /* interned */
+    fk_extras *extras;     /* NULL until something rare is needed */
+    fk_cell *parent;
+    uint8_t life;
+    uint8_t flags; /* FK_CELL_* */
+    uint16_t home; /* the worker that ran it last */
+    uint32_t suspended;
+    fk_children *children; /* under children_lock */
+
+    /* Rare. */
+    uint64_t uid;
+    union {
+        uint64_t number; /* of a generated name */
+        fk_cell *free_next;
+    } u;
+    fk_name *name; /* NULL: generated */
+    fk_signal ended;
+    fk_lock children_lock;
+    uint32_t closed;        /* under children_lock: no more children */
+    uint64_t child_counter; /* under children_lock: makes names */
+    fk_system *sys;
+};
+
+enum {
+    FK_CELL_STATE_OWNED = 1, /* state came from the pool */
+    FK_CELL_STOP_SELF = 2,   /* stop when this message is done */
+    FK_CELL_RARE = 4,        /* extras want a look at each message: heap, front, timeout */
+    FK_CELL_UNSTARTED = 8 /* stopped before its start hook ran: no stop hook */
+};
+
+_Static_assert(sizeof(void *) != 8 || offsetof(fk_cell, head) == 64, "senders: one cache line");
+_Static_assert(sizeof(void *) != 8 || sizeof(fk_cell) == 192, "three cache lines");
+
+/* What a thread brings along when it works for a system: a worker has one, an outside thread
+ * borrows one for the length of a call. */
+struct fk_local {
+    fk_cache cache;
+    fk_system *sys;
+    fk_worker *worker; /* NULL: outside */
+    fk_cell *cells_free;
+    uint32_t cells_count;
+    fk_half busy; /* of an outside one: lent to a thread */
+    uint64_t uid_next, uid_end;
+    const fk_props *props_last; /* interned last: most spawns repeat */
+    /* Counters of this thread, written by it alone, read by fk_stats_get(). */
+    struct {
+        fk_word spawned, stopped, processed, failures, timers_started, timers_ended;
+        fk_word dead_letters[FK_REASON_COUNT];
+    } stats;
+};
+
+/* Every counter has one writer, so no read-modify-write. Relaxed: only a number. */
+static inline void fk__stat_add(fk_word *stat, uintptr_t n)
+{
+    fk__word_store(stat, fk__word_load(stat, FK_RELAXED) + n, FK_RELAXED);
+}
+
+#define FK_CHUNK_SHIFT 8
+#define FK_CHUNK_CELLS (1u << FK_CHUNK_SHIFT)
+
+/* The directory of chunks. It grows by replacement; old ones stay until the system ends, because
+ * a reader may still be in them. */
+typedef struct fk_directory {
+    struct fk_directory *older;
+    uint32_t len;
+    fk_word chunk[]; /* fk_cell arrays */
+} fk_directory;
+
+typedef struct fk_slots {
+    fk_word directory;
+    fk_lock lock; /* of what follows */
+    uint32_t chunks;
+    uint32_t cut; /* cells handed out of the newest chunk */
+    fk_cell *depot; /* lists of free cells; the first cell of each links to the next by parent */
+    uint32_t cells_max;
+} fk_slots;
+
+/* slots.c */
+FK_MUST_USE fk_err fk__slots_init(fk_slots *slots, fk_mem *mem, uint32_t cells_max);
+void fk__slots_fini(fk_slots *slots, fk_mem *mem);
+/* A free cell with the run token held by the caller: FK_E_NOMEM, FK_E_LIMIT. */
+FK_MUST_USE fk_err fk__cell_get(fk_local *local, fk_cell **out);
+/* A cell whose life is FREE; the token may be anywhere. */
+void fk__cell_put(fk_local *local, fk_cell *cell);
+/* The cell of a slot, or NULL when there is none. */
+static inline fk_cell *fk__slots_at(const fk_slots *slots, uint32_t slot)
+{
+    /* Both acquires pair with the releases of chunk_add: a chunk is seen initialised. */
+    const fk_directory *directory = fk__word_ptr(&slots->directory, FK_ACQUIRE);
+    uint32_t index = slot >> FK_CHUNK_SHIFT;
+    if (FK_UNLIKELY(index >= directory->len)) return NULL;
+    fk_cell *chunk = fk__word_ptr(&directory->chunk[index], FK_ACQUIRE);
+    if (FK_UNLIKELY(chunk == NULL)) return NULL;
+    return &chunk[slot & (FK_CHUNK_CELLS - 1)];
+}
+
+/* local.c */
+void fk__local_init(fk_local *local, fk_system *sys, fk_worker *worker);
+/* An outside thread's way in and out; never blocks for long. */
+fk_local *fk__local_enter(fk_system *sys);
+void fk__local_leave(fk_local *local);
+uint64_t fk__local_uid(fk_local *local);
+
+#endif /* FK_CORE_CELL_H */

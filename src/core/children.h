@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_CORE_CHILDREN_H
+#define FK_CORE_CHILDREN_H
+
+/*
+ * The children of a cell, by name: an open-addressed table of slots. Written by the parent's
+ * owner (and, for the guardian, by whoever spawns), read by lookups, so always under the parent's
+ * children_lock, which the functions here take.
+ */
+
+#include "core/system.h"
+
+struct fk_name {
+    uint32_t len;
+    char text[];
+};
+
+/* Makes the child known. It gets its name here: `name` must be legal, or empty for a generated
+ * one. FK_E_NAME_TAKEN, FK_E_STOPPING, FK_E_NOMEM, FK_E_LIMIT change nothing. */
+FK_MUST_USE fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str name);
+/* Forgets the child and frees its name. */
+void fk__children_remove(fk_local *local, fk_cell *parent, fk_cell *child);
+uint32_t fk__children_count(fk_cell *parent);
+/* No child can be added any more. */
+void fk__children_close(fk_cell *parent);
+/* The next child after *cursor, which begins at 0; NULL at the end. For the owner of a parent
+ * that is closed: nobody else changes the table then. */
+fk_cell *fk__children_next(fk_cell *parent, uint32_t *cursor);
+/* Frees the table of a parent without children. */
+void fk__children_fini(fk_local *local, fk_cell *parent);
+
+/* The name of a cell, generated or not; at most `size` bytes are written. Returns its length. */
+size_t fk__cell_name(const fk_cell *cell, char *buf, size_t size);
+
+/* FK_E_NAME, FK_E_RESERVED, FK_E_LIMIT. */
+FK_MUST_USE fk_err fk__name_check(fk_str name);
+
+#endif /* FK_CORE_CHILDREN_H */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "core/system.h"
+
+const char *fk_reason_name(fk_reason reason)
+{
+    static const char *const NAMES[FK_REASON_COUNT] = {
+        [FK_REASON_NO_RECEIVER] = "no_receiver",       [FK_REASON_STOPPED] = "stopped",
+        [FK_REASON_FULL] = "full",                     [FK_REASON_DROPPED_NEWEST] = "dropped_newest",
+        [FK_REASON_DROPPED_OLDEST] = "dropped_oldest", [FK_REASON_UNHANDLED] = "unhandled",
+        [FK_REASON_NO_MEMORY] = "no_memory",           [FK_REASON_SYSTEM_STOPPING] = "system_stopping",
+    };
+    return (unsigned)reason < FK_REASON_COUNT ? NAMES[reason] : "unknown";
+}
+
+void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg *msg)
+{
+    FK_ASSERT((unsigned)reason < FK_REASON_COUNT);
+    fk_system *sys = local->sys;
+    fk__stat_add(&local->stats.dead_letters[reason], 1);
+    if (sys->on_dead_letter == NULL) return;
+    fk_dead_letter letter = { reason, to, msg->sender, msg->type, msg->data, msg->len };
+    sys->on_dead_letter(sys->user, &letter);
+}
+
+void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *node)
+{
+    fk_msg msg;
+    fk__node_view(node, local->sys->id, &msg);
+    fk__dead_letter(local, reason, to, &msg);
+}
+
+void fk__dead_out(fk_local *local, fk_reason reason, fk_ref to, fk_ref sender, fk_out out)
+{
+    fk_msg msg;
+    fk__out_view(out, sender, &msg);
+    fk__dead_letter(local, reason, to, &msg);
+    fk__out_drop(&local->cache, out);
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The worker's loop, and when to bring in another core.
+ *
+ * A wake-up costs as much as a thousand messages, and a message between cores five times one
+ * within a core. So parallelism has to be earned: a worker calls for help when its queue is long
+ * in time (length x average turn), and the sentinel takes cells where that holds or where the
+ * owner has not finished a turn for a while. When it turns out that the cells of two workers talk
+ * to each other all the time (many cells arrive that another worker ran last, and messages are
+ * short), one worker hands its queue over and sleeps, and stealing is off for a while, longer
+ * each time: the system is *calm*.
+ */
+
+#include "core/system.h"
+
+#include "base/safeguard.h"
+#include "core/mailbox.h"
+#include "core/timer.h"
+#include "core/turn.h"
+
+enum {
+    TURNS_PER_WINDOW = 64,
+    HELP_NS = 50000,        /* a queue this long in time calls for help */
+    STEAL_NS = 20000,       /* a queue this long in time is worth stealing from */
+    STUCK_NS = 100000,      /* an owner that has not moved for so long is stuck */
+    SPINS = 400,            /* looks before the sentinel sleeps, when it found work lately */
+    SENTINEL_NS = 500000,   /* its first sleep; doubles up to 2^SENTINEL_DOUBLINGS times */
+    SENTINEL_DOUBLINGS = 4,
+    CHATTER_SHARE = 4,      /* more than 1/4 of the turns are foreign, and ... */
+    CHATTER_NS = 250,       /* ... a message takes less than this: parallelism does not pay */
+    CALM_TICKS_MIN = 8,     /* 8 ms */
+    CALM_TICKS_MAX = 256
+};
+
+/* ---- making and unmaking ----------------------------------------------------------------- */
+
+fk_err fk__worker_create(fk_system *sys, uint32_t id, bool pinned, fk_worker **out)
+{
+    void *memory;
+    size_t size = sizeof(fk_worker) + FK_CACHE_LINE;
+    FK_TRY(fk__mem_alloc(&sys->mem, size, FK_SITE("worker"), &memory));
+    uintptr_t aligned = ((uintptr_t)memory + FK_CACHE_LINE) & ~(uintptr_t)(FK_CACHE_LINE - 1);
+    fk_worker *worker = (fk_worker *)aligned;
+    memset(worker, 0, sizeof(*worker));
+    ((unsigned char *)worker)[-1] = (unsigned char)(aligned - (uintptr_t)memory);
+    worker->block_size = size;
+    fk__local_init(&worker->local, sys, worker);
+    worker->sys = sys;
+    worker->id = id;
+    worker->is_pinned = pinned;
+    worker->ctx.worker = worker;
+    worker->now = worker->window = fk__system_now(sys);
+    worker->wheel_next = FK_NEVER;
+    fk__wheel_init(&worker->wheel, worker->now);
+    *out = worker;
+    return FK_OK;
+}
+
+void fk__worker_destroy(fk_worker *worker)
+{
+    if (worker == NULL) return;
+    fk_mem *mem = &worker->sys->mem;
+    size_t size = worker->block_size;
+    fk__cache_fini(&worker->local.cache);
+    unsigned char shift = ((unsigned char *)worker)[-1];
+    fk__mem_free(mem, (unsigned char *)worker - shift, size);
+}
+
+fk_err fk__dispatch_init(fk_system *sys, uint32_t workers)
+{
+    fk_dispatch *dispatch = &sys->dispatch;
+    void *table;
+    FK_TRY(fk__mem_alloc(&sys->mem, workers * sizeof(fk_worker *), FK_SITE("workers"), &table));
+    dispatch->worker = table;
+    memset(table, 0, workers * sizeof(fk_worker *));
+    dispatch->workers = workers;
+    fk__half_init(&dispatch->calm_for, CALM_TICKS_MIN);
+    for (uint32_t i = 0; i < workers; i++) {
+        FK_TRY(fk__worker_create(sys, i, false, &dispatch->worker[i]));
+    }
+    return FK_OK;
+}
+
+void fk__dispatch_fini(fk_system *sys)
+{
+    fk_dispatch *dispatch = &sys->dispatch;
+    while (dispatch->pinned != NULL) {
+        fk_worker *worker = dispatch->pinned;
+        dispatch->pinned = worker->pinned_next;
+        fk__worker_destroy(worker);
+    }
+    if (dispatch->worker == NULL) return;
+    for (uint32_t i = 0; i < dispatch->workers; i++) fk__worker_destroy(dispatch->worker[i]);
+    fk__mem_free(&sys->mem, dispatch->worker, dispatch->workers * sizeof(fk_worker *));
+}
+
+fk_err fk__worker_pin(fk_system *sys, fk_worker **out)
+{
+    fk_dispatch *dispatch = &sys->dispatch;
+    if (sys->host.pin == NULL) return FK_E_UNSUPPORTED;
+    fk__mem_lock(&sys->mem, &sys->lock);
+    fk_worker *worker = dispatch->pinned_free;
+    if (worker != NULL) dispatch->pinned_free = worker->pinned_free_next;
+    uint32_t id = dispatch->workers + dispatch->pinned_count;
+    if (worker == NULL && id < FK_WORKERS_MAX) dispatch->pinned_count++;
+    fk__mem_unlock(&sys->mem, &sys->lock);
+    if (worker == NULL) {
+        if (id >= FK_WORKERS_MAX) return FK_E_LIMIT;
+        FK_TRY(fk__worker_create(sys, id, true, &worker));
+        fk_err err = sys->host.pin(sys->host.ctx, worker);
+        if (err != FK_OK) {
+            fk__worker_destroy(worker);
+            return err;
+        }
+        fk__mem_lock(&sys->mem, &sys->lock);
+        worker->pinned_next = dispatch->pinned;
+        dispatch->pinned = worker;
+        fk__mem_unlock(&sys->mem, &sys->lock);
+    }
+    *out = worker;
+    return FK_OK;
+}
+
+void fk__worker_unpin(fk_worker *worker)
+{
+    fk_system *sys = worker->sys;
+    fk__mem_lock(&sys->mem, &sys->lock);
+    worker->pinned_free_next = sys->dispatch.pinned_free;
+    sys->dispatch.pinned_free = worker;
+    fk__mem_unlock(&sys->mem, &sys->lock);
+}
+
+void fk__dispatch_shutdown(fk_system *sys)
+{
+    fk_dispatch *dispatch = &sys->dispatch;
+    fk__half_store(&dispatch->shutdown, 1, FK_SEQ_CST);
+    for (uint32_t i = 0; i < dispatch->workers; i++) {
+        fk__system_wake(sys, i);
+    }
+    for (fk_worker *w = dispatch->pinned; w != NULL; w = w->pinned_next) {
+        fk__system_wake(sys, w->id);
+    }
+}
+
+/* ---- ready cells ------------------------------------------------------------------------- */
+
+/* To this worker and no other. */
+static void hand_to(fk_worker *worker, fk_cell *cell)
+{
+    fk__ready_push_stack(&worker->inbox, cell);
+    fk__wake(worker);
+}
+
+void fk__schedule(fk_local *local, fk_cell *cell)
+{
+    fk_system *sys = local->sys;
+    fk_worker *worker = local->worker;
+    if (FK_UNLIKELY((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_PINNED) != 0)) {
+        hand_to(fk__word_ptr(&cell->pinned, FK_RELAXED), cell);
+        return;
+    }
+    if (FK_UNLIKELY(worker == NULL || worker->is_pinned)) {
+        fk__ready_push_stack(&sys->dispatch.inject, cell);
+        fk__wake_for_inject(sys);
+        return;
+    }
+    fk_cell *displaced;
+    if (sys->dispatch.workers == 1) { /* nobody can take it away: no exchange needed */
+        displaced = fk__word_ptr(&worker->next, FK_RELAXED);
+        fk__word_store(&worker->next, (uintptr_t)cell, FK_RELAXED);
+        if (displaced != NULL) fk__ready_push(worker, displaced);
+        return;
+    }
+    /* Release: the cell's owner fields, for the sentinel, if it takes the slot. */
+    displaced = (fk_cell *)fk__word_swap(&worker->next, (uintptr_t)cell, FK_ACQ_REL);
+    if (displaced != NULL) fk__ready_push(worker, displaced);
+    /* Somebody should watch us: this message may take long. Relaxed: a sentinel that goes leaves
+     * only when it found work or everybody, us included, was parked. */
+    uint32_t idle = fk__half_load(&sys->dispatch.idle, FK_RELAXED);
+    if (FK_UNLIKELY(idle != 0 && (idle & FK_IDLE_SENTINEL) == 0)) fk__wake_one(sys);
+}
+
+static fk_cell *take_next(fk_worker *worker)
+{
+    if (worker->sys->dispatch.workers != 1) return fk__ready_take_next(worker);
+    fk_cell *cell = fk__word_ptr(&worker->next, FK_RELAXED);
+    if (cell != NULL) fk__word_store(&worker->next, 0, FK_RELAXED);
+    return cell;
+}
+
+/* The next cell to run, and the budget it has. */
+static fk_cell *pick(fk_worker *worker)
+{
+    fk_cell *cell;
+    if (FK_SAFEGUARD(BUDGET) ? worker->budget > 0 : true) {
+        cell = take_next(worker);
+        if (cell != NULL) return cell;
+    }
+    worker->budget = worker->sys->throughput;
+    cell = fk__ready_pop(worker);
+    if (cell == NULL) return take_next(worker);
+    fk_cell *waiting = take_next(worker); /* its turn is over: to the back */
+    if (waiting != NULL) fk__ready_push(worker, waiting);
+    return cell;
+}
+
+/* ---- every 64 turns ---------------------------------------------------------------------- */
+
+/* Two workers whose cells chat across: this one gives its queue away and sleeps. */
+static void settle(fk_worker *worker)
+{
+    fk_dispatch *dispatch = &worker->sys->dispatch;
+    fk_worker *heir = NULL;
+    for (uint32_t i = 0; i < dispatch->workers && heir == NULL; i++) {
+        fk_worker *other = dispatch->worker[i];
+        bool awake = fk__half_load(&other->state, FK_RELAXED) == FK_WORKER_RUNNING;
+        if (other != worker && awake) heir = other;
+    }
+    if (heir == NULL) return;
+    uint32_t tick = (uint32_t)(worker->now >> FK_TICK_SHIFT);
+    uint32_t calm_for = fk__half_load(&dispatch->calm_for, FK_RELAXED);
+    fk__half_store(&dispatch->calm, tick + calm_for, FK_RELAXED);
+    if (calm_for < CALM_TICKS_MAX) fk__half_store(&dispatch->calm_for, calm_for * 2, FK_RELAXED);
+    fk_cell *cell;
+    while ((cell = fk__ready_pop(worker)) != NULL || (cell = take_next(worker)) != NULL) {
+        hand_to(heir, cell);
+    }
+    worker->is_looking = false;
+}
+
+static bool is_calm(const fk_worker *worker)
+{
+    uint32_t until = fk__half_load(&worker->sys->dispatch.calm, FK_RELAXED);
+    return (int32_t)(until - (uint32_t)(worker->now >> FK_TICK_SHIFT)) > 0;
+}
+
+/* True: this worker should stop, see settle(). */
+static bool measure(fk_worker *worker, uint32_t turns)
+{
+    fk_system *sys = worker->sys;
+    fk_time elapsed = worker->now - worker->window;
+    uint32_t messages = worker->messages, foreign = worker->foreign;
+    worker->window = worker->now;
+    worker->messages = worker->foreign = 0;
+    if (elapsed < 0 || turns == 0) return false;
+    fk_time turn_ns = elapsed / turns;
+    fk__half_store(&worker->turn_ns, turn_ns > 1000000000 ? 1000000000u : (uint32_t)turn_ns,
+                   FK_RELAXED);
+    if (sys->dispatch.workers == 1) return false;
+    uint32_t idle = fk__half_load(&sys->dispatch.idle, FK_RELAXED);
+    uint32_t parked = idle & FK_IDLE_PARKED;
+    if (foreign * CHATTER_SHARE > turns) {
+        bool is_short = elapsed < (fk_time)CHATTER_NS * (messages + 1);
+        return is_short && parked + 1 < sys->dispatch.workers;
+    }
+    if (parked + 1 < sys->dispatch.workers && foreign * 16 < turns) {
+        fk__half_store(&sys->dispatch.calm_for, CALM_TICKS_MIN, FK_RELAXED); /* it pays */
+    }
+    fk_time backlog = turn_ns * (fk__ready_len(worker) + worker->overflow_len);
+    if (parked != 0 && backlog > HELP_NS && !is_calm(worker)) fk__wake_one(sys);
+    return false;
+}
+
+static bool refresh(fk_worker *worker)
+{
+    worker->now = fk__system_now(worker->sys);
+    if (worker->now >= worker->wheel_next) fk__timers_run(worker, worker);
+    fk__pool_trim(&worker->sys->pool, 1);
+    return measure(worker, TURNS_PER_WINDOW);
+}
+
+/* ---- without work ------------------------------------------------------------------------ */
+
+static fk_cell *steal_from(fk_worker *worker, fk_worker *victim)
+{
+    uint32_t turns = fk__half_load(&victim->turns, FK_RELAXED);
+    if (turns != victim->seen_turns) {
+        victim->seen_turns = turns;
+        victim->seen_since = worker->now;
+    }
+    bool stuck = worker->now - victim->seen_since > STUCK_NS;
+    if (stuck) fk__timers_run(worker, victim); /* it may be late for them */
+    uint32_t len = fk__ready_len(victim);
+    fk_time backlog = (fk_time)fk__half_load(&victim->turn_ns, FK_RELAXED) * len;
+    if (!stuck && (is_calm(worker) || backlog < STEAL_NS)) return NULL;
+    fk_cell *cell = len > 0 ? fk__ready_steal(worker, victim) : NULL;
+    if (cell == NULL && stuck) cell = fk__ready_take_next(victim);
+    if (cell != NULL) fk__stat_add(&worker->steals, 1);
+    return cell;
+}
+
+static bool has_local_work(fk_worker *worker)
+{
+    return fk__word_load(&worker->next, FK_RELAXED) != 0 || fk__ready_len(worker) != 0 ||
+           worker->overflow_first != NULL;
+}
+
+/* Sentinel only, so that one worker at a time looks and its notes need no lock. */
+static bool look_around(fk_worker *worker)
+{
+    fk_dispatch *dispatch = &worker->sys->dispatch;
+    worker->now = fk__system_now(worker->sys);
+    for (uint32_t i = 1; i < dispatch->workers; i++) {
+        fk_worker *victim = dispatch->worker[(worker->id + i) % dispatch->workers];
+        fk_cell *cell = steal_from(worker, victim);
+        if (cell != NULL) fk__ready_push(worker, cell);
+        if (has_local_work(worker)) return true;
+    }
+    return false;
+}
+
+static bool take_shared(fk_worker *worker)
+{
+    fk_word *inject = &worker->sys->dispatch.inject;
+    bool found = false;
+    if (FK_UNLIKELY(fk__word_load(&worker->inbox, FK_RELAXED) != 0)) {
+        found = fk__ready_take_stack(worker, &worker->inbox);
+    }
+    if (FK_UNLIKELY(fk__word_load(inject, FK_RELAXED) != 0) && !worker->is_pinned) {
+        found = fk__ready_take_stack(worker, inject) || found;
+    }
+    return found;
+}
+
+static void leave_watch(fk_worker *worker)
+{
+    if (!worker->is_sentinel) return;
+    worker->is_sentinel = false;
+    worker->backoff = 0;
+    /* Seq_cst: the notes on victims go to the next sentinel, which takes the bit. */
+    fk__half_and(&worker->sys->dispatch.idle, ~FK_IDLE_SENTINEL, FK_SEQ_CST);
+}
+
+static bool watch(fk_worker *worker)
+{
+    fk_dispatch *dispatch = &worker->sys->dispatch;
+    if (!worker->is_sentinel) {
+        uint32_t before = fk__half_or(&dispatch->idle, FK_IDLE_SENTINEL, FK_SEQ_CST);
+        if ((before & FK_IDLE_SENTINEL) != 0) return false; /* there is one */
+        worker->is_sentinel = true;
+        worker->backoff = 0;
+    }
+    uint32_t spins = worker->is_looking ? SPINS : 1;
+    worker->is_looking = false;
+    for (uint32_t i = 0; i < spins; i++) {
+        if (take_shared(worker) || (i % 16 == 0 && look_around(worker))) {
+            worker->is_looking = true;
+            leave_watch(worker);
+            return true;
+        }
+        fk__cpu_relax();
+    }
+    return false;
+}
+
+/* How long to sleep; 0: do not, there is work. */
+static fk_time rest(fk_worker *worker)
+{
+    worker->now = fk__system_now(worker->sys);
+    if (worker->now >= worker->wheel_next) {
+        fk__timers_run(worker, worker);
+        if (has_local_work(worker)) return 0;
+    }
+    if (!worker->is_pinned && worker->sys->dispatch.workers > 1 && watch(worker)) return 0;
+    fk__half_store(&worker->turn_ns, 0, FK_RELAXED);
+    if (!fk__park(worker)) return 0;
+    fk_time wait = worker->wheel_next == FK_NEVER ? FK_NEVER : worker->wheel_next - worker->now;
+    if (worker->is_sentinel) {
+        fk_time nap = (fk_time)SENTINEL_NS << worker->backoff;
+        if (worker->backoff < SENTINEL_DOUBLINGS) worker->backoff++;
+        if (nap < wait) wait = nap;
+    }
+    return wait > 1 ? wait : 1;
+}
+
+/* ---- the loop ---------------------------------------------------------------------------- */
+
+static void run_turn(fk_worker *worker, fk_cell *cell)
+{
+    if (cell->home != worker->id) {
+        cell->home = (uint16_t)worker->id;
+        worker->foreign++;
+    }
+    if (fk__cell_turn(worker, cell)) fk__ready_push(worker, cell);
+    worker->turns_run++;
+    fk__half_store(&worker->turns, ++worker->tick, FK_RELAXED);
+}
+
+fk_time fk__worker_run(fk_worker *worker, uint32_t turns_max)
+{
+    fk_half *shutdown = &worker->sys->dispatch.shutdown;
+    fk__unpark(worker);
+    for (uint32_t turns = 0; turns < turns_max; turns++) {
+        if (FK_UNLIKELY(worker->tick % TURNS_PER_WINDOW == TURNS_PER_WINDOW - 1)) {
+            worker->tick++; /* the window ends once */
+            if (refresh(worker)) settle(worker);
+        }
+        take_shared(worker);
+        fk_cell *cell = pick(worker);
+        if (FK_LIKELY(cell != NULL)) {
+            run_turn(worker, cell);
+            continue;
+        }
+        if (fk__half_load(shutdown, FK_ACQUIRE) != 0) {
+            leave_watch(worker);
+            return FK_WORKER_EXIT;
+        }
+        fk_time wait = rest(worker);
+        if (wait != 0) return wait;
+        leave_watch(worker);
+        worker->window = worker->now;
+        worker->messages = worker->foreign = 0;
+        worker->tick = 0;
+    }
+    return 0;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * How an actor ends. Stopping goes down the tree by marks and comes up by signals, both embedded
+ * in the cells, so nothing here needs memory and nothing recurses: a cell asked to stop asks its
+ * children, waits for the last of them, runs its stop hook, turns what is left in its mailbox
+ * into dead letters, and tells its parent, which then forgets its name and frees its slot.
+ */
+
+#include "core/turn.h"
+
+#include "core/box.h"
+#include "core/children.h"
+#include "core/extras.h"
+#include "core/mailbox.h"
+#include "core/timer.h"
+
+void fk__cell_ask_stop(fk_local *local, fk_cell *cell, uint32_t generation)
+{
+    /* The newest generation wins: somebody with a stale ref must not hide a stop of the actor
+     * that lives here now. Release pairs with the acquire in handle_signals. */
+    uint32_t asked = fk__half_load(&cell->stop_generation, FK_RELAXED);
+    while ((int32_t)(generation - asked) > 0) {
+        if (fk__half_cas(&cell->stop_generation, &asked, generation, FK_ACQ_REL)) break;
+    }
+    fk__mailbox_mark(cell, FK_SYSTEM_STOP);
+    if (fk__mailbox_kick(cell)) fk__schedule(local, cell);
+}
+
+void fk__cell_stop(fk_worker *worker, fk_cell *cell)
+{
+    if (cell->life != FK_LIFE_RUNNING && cell->life != FK_LIFE_STARTING) return;
+    if (cell->life == FK_LIFE_STARTING) cell->flags |= FK_CELL_UNSTARTED;
+    cell->life = FK_LIFE_STOPPING;
+    if (cell->extras != NULL) fk__timers_fini(worker, cell);
+    fk__children_close(cell);
+    uint32_t cursor = 0;
+    fk_cell *child;
+    while ((child = fk__children_next(cell, &cursor)) != NULL) {
+        uint32_t generation = fk__half_load(&child->generation, FK_ACQUIRE);
+        /* Even: it has ended by itself and its signal is on the way. */
+        if ((generation & 1) != 0) fk__cell_ask_stop(&worker->local, child, generation);
+    }
+    fk__cell_try_end(worker, cell);
+}
+
+static void drain(fk_worker *worker, fk_cell *cell)
+{
+    fk_box *box = fk__word_ptr(&cell->box, FK_RELAXED);
+    if (box != NULL) {
+        fk_node *node = fk__box_close(&worker->local, box);
+        while (node != NULL) {
+            fk_node *next = fk__word_ptr(&node->link.next, FK_RELAXED);
+            fk__cell_dead_node(worker, cell, node);
+            node = next;
+        }
+    }
+    fk_link *link;
+    while ((link = fk__mailbox_peek(cell)) != NULL) {
+        fk__cell_advance(worker, cell, link);
+        fk__cell_dead_node(worker, cell, FK_CONTAINER(link, fk_node, link));
+    }
+}
+
+static void notify_waiters(fk_system *sys)
+{
+    const fk_port *port = &sys->mem.port;
+    /* Seq_cst on both sides: a waiter counts itself, then looks at the generation; we changed the
+     * generation, then look at the count. */
+    if (fk__half_load(&sys->waiters, FK_SEQ_CST) == 0 || port->notify == NULL) return;
+    fk__half_add(&sys->stops, 1, FK_SEQ_CST);
+    port->notify(port->ctx, (uint32_t *)(void *)&sys->stops);
+}
+
+static void free_state(fk_local *local, fk_cell *cell)
+{
+    if ((cell->flags & FK_CELL_STATE_OWNED) != 0) {
+        fk__cache_free(&local->cache, cell->state, cell->props->state_size);
+    }
+    cell->state = NULL;
+}
+
+bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
+{
+    fk_system *sys = worker->sys;
+    fk_cell *parent = cell->parent;
+    if (cell->life != FK_LIFE_STOPPING || fk__children_count(cell) != 0) return false;
+    if (cell->props->stop != NULL && (cell->flags & FK_CELL_UNSTARTED) == 0) {
+        worker->ctx.cell = cell;
+        worker->ctx.node = NULL;
+        worker->ctx.msg = NULL;
+        cell->props->stop(&worker->ctx, cell->state);
+    }
+    fk__extras_fini(worker, cell);
+    fk__children_fini(&worker->local, cell);
+    free_state(&worker->local, cell);
+    cell->life = FK_LIFE_FREE;
+    cell->flags = 0;
+    /* From here on refs do not resolve; senders that are past that leave what we drain now or what
+     * a later turn of the free cell will find. Seq_cst: see notify_waiters. */
+    uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED);
+    fk__half_swap(&cell->generation, generation + 1, FK_SEQ_CST);
+    drain(worker, cell);
+    fk__word_store(&cell->box, 0, FK_RELAXED);
+    uint32_t gate = fk__half_swap(&cell->gate, 0, FK_ACQ_REL);
+    fk__stat_add(&worker->local.stats.stopped, 1);
+    if ((gate & FK_GATE_PINNED) != 0) fk__worker_unpin(fk__word_ptr(&cell->pinned, FK_RELAXED));
+    if (parent != NULL) {
+        cell->ended.cell = cell;
+        fk__mailbox_signal(parent, &cell->ended.link);
+        if (fk__mailbox_kick(parent)) fk__schedule(&worker->local, parent);
+    }
+    notify_waiters(sys);
+    return true;
+}
+
+void fk__cell_child_ended(fk_worker *worker, fk_cell *parent, fk_cell *child)
+{
+    FK_ASSERT(child->parent == parent);
+    fk__children_remove(&worker->local, parent, child);
+    fk__cell_put(&worker->local, child);
+    fk__cell_try_end(worker, parent);
+}
+
+void fk__cell_failed(fk_worker *worker, fk_cell *cell, const fk_type *type, fk_err err)
+{
+    fk_system *sys = worker->sys;
+    fk__stat_add(&worker->local.stats.failures, 1);
+    if (sys->on_failure != NULL) {
+        fk_failure failure = { fk__cell_ref(cell), err, type, worker->ctx.detail };
+        sys->on_failure(sys->user, &failure);
+    }
+    fk__cell_stop(worker, cell);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_CORE_EXTRAS_H
+#define FK_CORE_EXTRAS_H
+
+/*
+ * What few actors need, in a block that is made when it is first wanted: the stash, the queue in
+ * front of the mailbox, the heap of a priority mailbox, the stack of behaviours, the timers.
+ * All of it belongs to the holder of the run token.
+ */
+
+#include "core/system.h"
+#include "core/timer.h"
+
+/* A ring of nodes. */
+typedef struct fk_nodes {
+    fk_node **at;
+    uint32_t first, count, capacity; /* capacity: 0 or a power of two */
+} fk_nodes;
+
+typedef struct fk_heap_item {
+    int64_t priority;
+    uint64_t order; /* arrival: equal priorities keep it */
+    fk_node *node;
+} fk_heap_item;
+
+struct fk_extras {
+    fk_nodes stash;
+    fk_nodes front; /* unstashed: before everything else */
+    fk_heap_item *heap;
+    uint32_t heap_count, heap_capacity;
+    uint64_t heap_order;
+    fk_receive_fn *behaviour;
+    uint32_t behaviour_count, behaviour_capacity;
+    fk_timers timers;
+};
+
+FK_MUST_USE fk_err fk__extras_need(fk_local *local, fk_cell *cell);
+/* Every message in it is a dead letter; timers are cancelled; the block is freed. */
+void fk__extras_fini(fk_worker *worker, fk_cell *cell);
+
+/* Sets a node aside, up to max; puts all of them before the mailbox. */
+FK_MUST_USE fk_err fk__stash_push(fk_local *local, fk_cell *cell, fk_node *node, uint32_t max);
+FK_MUST_USE fk_err fk__stash_restore(fk_local *local, fk_cell *cell);
+
+FK_MUST_USE fk_err fk__behaviour_push(fk_local *local, fk_cell *cell, fk_receive_fn receive);
+FK_MUST_USE fk_err fk__behaviour_pop(fk_cell *cell);
+
+/* The next message of a cell with FK_CELL_RARE: from the front, the heap (filled from the queue
+ * first), or NULL: then the queue. */
+fk_node *fk__extras_take(fk_worker *worker, fk_cell *cell);
+
+#endif /* FK_CORE_EXTRAS_H */

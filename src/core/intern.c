@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Props are copied at spawn, but a thousand actors of one kind need one copy. What differs from
+ * actor to actor (init, state) is used up by the spawn and left out of the comparison.
+ */
+
+#include "core/system.h"
+
+struct fk_interned {
+    fk_interned *next;
+    uint64_t hash;
+    fk_props props;
+};
+
+static bool props_equal(const fk_props *a, const fk_props *b)
+{
+    return a->receive == b->receive && a->start == b->start && a->stop == b->stop &&
+           a->throughput == b->throughput && a->state_size == b->state_size &&
+           a->mailbox == b->mailbox && a->overflow == b->overflow &&
+           a->capacity == b->capacity && a->stash_max == b->stash_max &&
+           a->priority == b->priority && a->dispatcher == b->dispatcher;
+}
+
+static uint64_t props_hash(const fk_props *p)
+{
+    uint64_t hash = fk__mix64((uint64_t)(uintptr_t)p->receive);
+    hash = fk__mix64(hash ^ (uint64_t)(uintptr_t)p->start);
+    hash = fk__mix64(hash ^ (uint64_t)(uintptr_t)p->stop ^ p->capacity);
+    return fk__mix64(hash ^ p->state_size ^ ((uint64_t)p->throughput << 32));
+}
+
+fk_err fk__props_intern(fk_local *local, const fk_props *props, const fk_props **out)
+{
+    fk_system *sys = local->sys;
+    if (local->props_last != NULL && props_equal(local->props_last, props)) {
+        *out = local->props_last;
+        return FK_OK;
+    }
+    uint64_t hash = props_hash(props);
+    fk_interned **bucket = &sys->interned[hash % 64];
+    fk_err err = FK_OK;
+    fk__mem_lock(&sys->mem, &sys->lock);
+    fk_interned *found = *bucket;
+    while (found != NULL && !(found->hash == hash && props_equal(&found->props, props))) {
+        found = found->next;
+    }
+    if (found == NULL) {
+        void *memory;
+        err = sys->interned_count >= FK_PROPS_MAX
+                  ? FK_E_LIMIT
+                  : fk__mem_alloc(&sys->mem, sizeof(*found), FK_SITE("props"), &memory);
+        if (err == FK_OK) {
+            found = memory;
+            *found = (fk_interned){ *bucket, hash, *props };
+            found->props.init = NULL;
+            found->props.state = NULL;
+            *bucket = found;
+            sys->interned_count++;
+        }
+    }
+    fk__mem_unlock(&sys->mem, &sys->lock);
+    if (err == FK_OK) *out = local->props_last = &found->props;
+    return err;
+}
+
+void fk__props_fini(fk_system *sys)
+{
+    for (int i = 0; i < 64; i++) {
+        while (sys->interned[i] != NULL) {
+            fk_interned *dead = sys->interned[i];
+            sys->interned[i] = dead->next;
+            fk__mem_free(&sys->mem, dead, sizeof(*dead));
+        }
+    }
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "core/message.h"
+
+#include "core/system.h"
+
+const fk_type fk_type_text = { "text", 0, 1, NULL };
+const fk_type fk_type_bytes = { "bytes", 0, 1, NULL };
+const fk_type fk_type_payload = { "payload", 0, 1, NULL };
+const fk_type fk_type_receive_timeout = { "receive_timeout", 0, 1, NULL };
+const fk_type fk_type_poison = { "poison", 0, 1, NULL };
+
+static bool type_is_string(const fk_type *type)
+{
+    return type == &fk_type_text || type == &fk_type_bytes;
+}
+
+/* ---- payloads ---------------------------------------------------------------------------- */
+
+fk_err fk__payload_create(fk_cache *cache, fk_system *sys, const fk_type *type, size_t len,
+                          fk_payload **out)
+{
+    if (len > SIZE_MAX - sizeof(fk_payload)) return FK_E_LIMIT;
+    size_t size = sizeof(fk_payload) + len;
+    fk_payload *payload = fk__cache_alloc(cache, size, FK_SITE("payload"));
+    if (payload == NULL) return cache->err;
+    fk__word_init(&payload->shares, 1);
+    payload->sys = sys;
+    payload->type = type != NULL ? type : &fk_type_bytes;
+    payload->len = len;
+    payload->block_size = size;
+    *out = payload;
+    return FK_OK;
+}
+
+void fk__payload_put(fk_cache *cache, fk_payload *payload)
+{
+    /* The last share needs no read-modify-write: nobody else can add one. Otherwise acq_rel, so
+     * that the last one to leave sees what the others wrote before they left. */
+    if (fk__word_load(&payload->shares, FK_ACQUIRE) != 1 &&
+        fk__word_add(&payload->shares, (uintptr_t)-1, FK_ACQ_REL) != 1) {
+        return;
+    }
+    if (payload->type->drop != NULL) payload->type->drop(payload->data);
+    fk__cache_free(cache, payload, payload->block_size);
+}
+
+fk_err fk_payload_create(fk_system *sys, const fk_type *type, size_t len, fk_payload **out)
+{
+    if (sys == NULL || out == NULL) return FK_E_INVALID;
+    fk_local *local = fk__local_enter(sys);
+    fk_err err = fk__payload_create(&local->cache, sys, type, len, out);
+    fk__local_leave(local);
+    return err;
+}
+
+void *fk_payload_data(fk_payload *payload)
+{
+    return payload->data;
+}
+
+size_t fk_payload_len(const fk_payload *payload)
+{
+    return payload->len;
+}
+
+fk_payload *fk_payload_share(fk_payload *payload)
+{
+    /* Relaxed: whoever calls this has a share, so it cannot go to zero beside us. */
+    fk__word_add(&payload->shares, 1, FK_RELAXED);
+    return payload;
+}
+
+void fk_payload_put(fk_payload *payload)
+{
+    if (payload == NULL) return;
+    fk_local *local = fk__local_enter(payload->sys);
+    fk__payload_put(&local->cache, payload);
+    fk__local_leave(local);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------- */
+
+/* The bytes of one message with their length known: fixed sizes for the common ones, which
+ * compile to a move or two instead of a call. */
+static inline void copy_inline(unsigned char *to, const void *from, size_t len)
+{
+    if (len == 8) memcpy(to, from, 8);
+    else if (len == 16) memcpy(to, from, 16);
+    else if (len != 0) memcpy(to, from, len);
+}
+
+static fk_node *node_get(fk_cache *cache, size_t len)
+{
+    unsigned size_class = len <= 16 ? FK_CLASS_48 : len <= 32 ? FK_CLASS_64 : FK_CLASS_128;
+    fk_node *node = fk__cache_get(cache, size_class, FK_SITE("message"));
+    if (FK_UNLIKELY(node == NULL)) return NULL;
+    node->size_class = (uint8_t)size_class;
+    node->len = (uint16_t)len;
+    return node;
+}
+
+static fk_node *node_of_payload(fk_cache *cache, fk_payload *payload)
+{
+    fk_node *node = node_get(cache, sizeof(payload));
+    if (node == NULL) return NULL;
+    node->type = payload->type;
+    node->flags = FK_NODE_PAYLOAD;
+    memcpy(node->bytes, &payload, sizeof(payload));
+    return node;
+}
+
+/* What does not fit inline is copied into a payload of its own. */
+static fk_node *node_of_large(fk_cache *cache, const fk_type *type, const void *data, size_t len)
+{
+    fk_payload *payload = NULL;
+    fk_system *sys = FK_CONTAINER(cache->pool, fk_system, pool);
+    cache->err = fk__payload_create(cache, sys, type, len, &payload);
+    if (cache->err != FK_OK) return NULL;
+    memcpy(payload->data, data, len);
+    fk_node *node = node_of_payload(cache, payload);
+    /* Only the block: the contents are still the caller's. */
+    if (node == NULL) fk__cache_free(cache, payload, payload->block_size);
+    return node;
+}
+
+static fk_node *node_of_special(fk_cache *cache, fk_out out)
+{
+    if (out.type == &fk_type_payload) {
+        fk_payload *payload;
+        memcpy(&payload, &out.data, sizeof(payload)); /* taken: the const was the caller's */
+        return node_of_payload(cache, payload);
+    }
+    const void *data = out.data;
+    size_t len = out.type->size;
+    if (type_is_string(out.type)) {
+        const fk_str *text = out.data;
+        data = text->ptr;
+        len = text->len;
+    }
+    if (len > FK_INLINE_MAX) return node_of_large(cache, out.type, data, len);
+    fk_node *node = node_get(cache, len);
+    if (node == NULL) return NULL;
+    node->type = out.type;
+    node->flags = out.type == &fk_type_poison ? FK_NODE_POISON : 0;
+    if (out.type->drop != NULL) node->flags |= FK_NODE_DROP;
+    copy_inline(node->bytes, data, len);
+    return node;
+}
+
+fk_node *fk__node_create(fk_cache *cache, fk_out out, fk_ref sender)
+{
+    const fk_type *type = out.type;
+    fk_node *node;
+    if (FK_LIKELY(type->size - 1 < FK_INLINE_MAX)) { /* 1 .. FK_INLINE_MAX: a plain struct */
+        node = node_get(cache, type->size);
+        if (FK_UNLIKELY(node == NULL)) return NULL;
+        node->type = type;
+        node->flags = type->drop != NULL ? FK_NODE_DROP : 0;
+        copy_inline(node->bytes, out.data, type->size);
+    } else {
+        node = node_of_special(cache, out);
+        if (node == NULL) return NULL;
+    }
+    node->sender_slot = sender.slot;
+    node->sender_generation = sender.generation;
+    return node;
+}
+
+static fk_payload *node_payload(const fk_node *node)
+{
+    fk_payload *payload;
+    memcpy(&payload, node->bytes, sizeof(payload));
+    return payload;
+}
+
+fk_node *fk__node_copy(fk_cache *cache, const fk_node *node)
+{
+    fk_node *copy = fk__cache_get(cache, node->size_class, FK_SITE("copy of a message"));
+    if (copy == NULL) return NULL;
+    memcpy(copy, node, offsetof(fk_node, bytes) + (size_t)node->len);
+    copy->flags = node->flags & (FK_NODE_DROP | FK_NODE_PAYLOAD | FK_NODE_POISON);
+    return copy;
+}
+
+void fk__node_unmake(fk_cache *cache, fk_node *node, fk_out out)
+{
+    if ((node->flags & FK_NODE_PAYLOAD) != 0 && out.type != &fk_type_payload) {
+        fk_payload *payload = node_payload(node); /* a copy made for the node */
+        fk__cache_free(cache, payload, payload->block_size);
+    }
+    fk__node_free(cache, node);
+}
+
+void fk__node_share(const fk_node *node)
+{
+    fk_payload_share(node_payload(node));
+}
+
+void fk__node_drop_contents(fk_cache *cache, fk_node *node)
+{
+    if ((node->flags & FK_NODE_MOVED) != 0) return;
+    if ((node->flags & FK_NODE_PAYLOAD) != 0) fk__payload_put(cache, node_payload(node));
+    else if ((node->flags & FK_NODE_DROP) != 0) node->type->drop(node->bytes);
+    node->flags |= FK_NODE_MOVED;
+}
+
+void fk__out_drop(fk_cache *cache, fk_out out)
+{
+    if (out.type == &fk_type_payload) {
+        fk_payload *payload;
+        memcpy(&payload, &out.data, sizeof(payload));
+        fk__payload_put(cache, payload);
+    } else if (out.type->drop != NULL) {
+        void *data;
+        memcpy(&data, &out.data, sizeof(data)); /* taken: drop may change what it releases */
+        out.type->drop(data);
+    }
+}
+
+void fk__node_view(const fk_node *node, uint32_t system, fk_msg *out)
+{
+    out->type = node->type;
+    out->data = node->bytes;
+    out->len = node->len;
+    out->sender = (fk_ref){ node->sender_slot, node->sender_generation,
+                            node->sender_generation != 0 ? system : 0 };
+    if ((node->flags & FK_NODE_PAYLOAD) != 0) {
+        const fk_payload *payload = node_payload(node);
+        out->data = payload->data;
+        out->len = payload->len;
+    }
+}
+
+void fk__out_view(fk_out out, fk_ref sender, fk_msg *msg)
+{
+    *msg = (fk_msg){ out.type, out.data, out.type->size, sender };
+    if (out.type == &fk_type_payload) {
+        const fk_payload *payload = out.data;
+        *msg = (fk_msg){ payload->type, payload->data, payload->len, sender };
+    } else if (type_is_string(out.type)) {
+        const fk_str *text = out.data;
+        msg->data = text->ptr;
+        msg->len = text->len;
+    }
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_CORE_MESSAGE_H
+#define FK_CORE_MESSAGE_H
+
+/*
+ * A message inside the kernel: a node, 32 bytes of header and then the bytes of the message if
+ * there are at most FK_INLINE_MAX of them, or else one pointer to an fk_payload. So what queues
+ * in a mailbox is one block of 48, 64 or 128 bytes, copied once.
+ *
+ * A node carries the generation of the actor it was meant for. The cell compares it before
+ * delivery, and that is all that protects a slot's next tenant from the last one's mail: a
+ * sender may be as slow as it likes between resolving a ref and pushing the node
+ * (docs/adr/0002-generation-travels-with-the-message.md).
+ */
+
+#include "base/pool.h"
+#include "fraktor/system.h"
+
+typedef struct fk_link {
+    fk_word next;
+} fk_link;
+
+enum {
+    FK_NODE_DROP = 1,    /* the type has a drop function */
+    FK_NODE_PAYLOAD = 2, /* the message is an fk_payload, its address the inline bytes */
+    FK_NODE_TIMER = 4,   /* fired by a timer: the inline bytes are an fk_timer_id */
+    FK_NODE_POISON = 8,
+    FK_NODE_LIVE = 16, /* held by a stash or a heap: not freed when the queue moves past it */
+    FK_NODE_MOVED = 32 /* its contents went elsewhere: nothing to drop */
+};
+
+typedef struct fk_node {
+    fk_link link;
+    const fk_type *type;
+    uint32_t sender_slot;
+    uint32_t sender_generation;
+    uint32_t generation; /* of the receiver */
+    uint16_t len;        /* inline bytes */
+    uint8_t flags;
+    uint8_t size_class;
+    _Alignas(16) unsigned char bytes[];
+} fk_node;
+
+#define FK_NODE_HEADER 32
+#define FK_INLINE_MAX  (128 - FK_NODE_HEADER)
+
+_Static_assert(sizeof(void *) != 8 || offsetof(fk_node, bytes) == FK_NODE_HEADER,
+               "the header is 32 bytes");
+
+struct fk_payload {
+    fk_word shares;
+    fk_system *sys;
+    const fk_type *type;
+    size_t len;
+    size_t block_size; /* of header and data */
+    _Alignas(16) unsigned char data[];
+};
+
+/* Makes a node of what the user passed. On failure (NULL, reason in cache->err) nothing has been
+ * taken yet: the caller reports the dead letter and calls fk__out_drop(). */
+fk_node *fk__node_create(fk_cache *cache, fk_out out, fk_ref sender);
+/* A second node with the same bytes; the contents are not shared but doubled, so one of the two
+ * must be marked FK_NODE_MOVED, or fk__node_share called. */
+fk_node *fk__node_copy(fk_cache *cache, const fk_node *node);
+/* One more share of the payload of a node that has one. */
+void fk__node_share(const fk_node *node);
+/* Undoes fk__node_create: the contents are the caller's again. */
+void fk__node_unmake(fk_cache *cache, fk_node *node, fk_out out);
+/* Drops the contents, not the block. */
+void fk__node_drop_contents(fk_cache *cache, fk_node *node);
+/* Drops the contents of a message that never became a node. */
+void fk__out_drop(fk_cache *cache, fk_out out);
+/* The user's view of a node that is not a timer's. */
+void fk__node_view(const fk_node *node, uint32_t system, fk_msg *out);
+void fk__out_view(fk_out out, fk_ref sender, fk_msg *msg);
+
+static inline void fk__node_free(fk_cache *cache, fk_node *node)
+{
+    fk__cache_put(cache, node->size_class, node);
+}
+
+fk_err fk__payload_create(fk_cache *cache, fk_system *sys, const fk_type *type, size_t len,
+                          fk_payload **out);
+void fk__payload_put(fk_cache *cache, fk_payload *payload);
+
+#endif /* FK_CORE_MESSAGE_H */

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Slots and their reuse. Cells live in chunks that stay until the system ends, so a stale ref can
+ * always be followed. A slot whose actor has ended goes to the free list of the thread that saw
+ * it end. It may still be running: a message that was on its way when the actor ended takes the
+ * run token like any other and is turned into a dead letter. Whoever wants to reuse the cell has
+ * to take the token itself, which works only while nobody has it.
+ */
+
+#include "core/system.h"
+
+#include "base/safeguard.h"
+#include "core/mailbox.h"
+
+enum { CELLS_LOCAL_MAX = 256, CELLS_MOVED = 128, GENERATION_LAST = (int)0xfffffffe };
+
+fk_err fk__slots_init(fk_slots *slots, fk_mem *mem, uint32_t cells_max)
+{
+    const uint32_t len = 16;
+    size_t size = sizeof(fk_directory) + len * sizeof(fk_word);
+    void *memory;
+    FK_TRY(fk__mem_alloc(mem, size, FK_SITE("directory"), &memory));
+    memset(memory, 0, size);
+    fk_directory *directory = memory;
+    directory->len = len;
+    fk__word_init(&slots->directory, (uintptr_t)directory);
+    slots->cut = FK_CHUNK_CELLS;
+    slots->cells_max = cells_max;
+    return FK_OK;
+}
+
+static size_t chunk_size(void)
+{
+    return (FK_CHUNK_CELLS + 1) * sizeof(fk_cell); /* one more, to align the first */
+}
+
+/* The block begins somewhere in the cache line before; its address is kept behind the last. */
+static void **chunk_block(fk_cell *chunk)
+{
+    return (void **)(void *)((char *)chunk + FK_CHUNK_CELLS * sizeof(fk_cell));
+}
+
+void fk__slots_fini(fk_slots *slots, fk_mem *mem)
+{
+    fk_directory *directory = fk__word_ptr(&slots->directory, FK_RELAXED);
+    for (uint32_t i = 0; directory != NULL && i < slots->chunks; i++) {
+        fk_cell *chunk = fk__word_ptr(&directory->chunk[i], FK_RELAXED);
+        fk__mem_free(mem, *chunk_block(chunk), chunk_size());
+    }
+    while (directory != NULL) {
+        fk_directory *older = directory->older;
+        fk__mem_free(mem, directory, sizeof(*directory) + directory->len * sizeof(fk_word));
+        directory = older;
+    }
+}
+
+static fk_err directory_grow(fk_slots *slots, fk_mem *mem)
+{
+    fk_directory *old = fk__word_ptr(&slots->directory, FK_RELAXED);
+    uint32_t len = old->len * 2;
+    size_t size = sizeof(fk_directory) + len * sizeof(fk_word);
+    void *memory;
+    FK_TRY(fk__mem_alloc(mem, size, FK_SITE("larger directory"), &memory));
+    memset(memory, 0, size);
+    fk_directory *directory = memory;
+    directory->older = old;
+    directory->len = len;
+    for (uint32_t i = 0; i < old->len; i++) {
+        fk__word_init(&directory->chunk[i], fk__word_load(&old->chunk[i], FK_RELAXED));
+    }
+    /* Release pairs with fk__slots_at: a reader sees the copies. */
+    fk__word_store(&slots->directory, (uintptr_t)directory, FK_RELEASE);
+    return FK_OK;
+}
+
+static fk_err chunk_add(fk_system *sys)
+{
+    fk_slots *slots = &sys->slots;
+    void *block;
+    if ((uint64_t)slots->chunks * FK_CHUNK_CELLS >= slots->cells_max) return FK_E_LIMIT;
+    fk_directory *directory = fk__word_ptr(&slots->directory, FK_RELAXED);
+    if (slots->chunks == directory->len) {
+        FK_TRY(directory_grow(slots, &sys->mem));
+        directory = fk__word_ptr(&slots->directory, FK_RELAXED);
+    }
+    FK_TRY(fk__mem_alloc(&sys->mem, chunk_size(), FK_SITE("chunk of cells"), &block));
+    uintptr_t first = ((uintptr_t)block + FK_CACHE_LINE - 1) & ~(uintptr_t)(FK_CACHE_LINE - 1);
+    fk_cell *chunk = (fk_cell *)first;
+    *chunk_block(chunk) = block;
+    for (uint32_t i = 0; i < FK_CHUNK_CELLS; i++) {
+        fk_cell *cell = &chunk[i];
+        memset(cell, 0, sizeof(*cell));
+        cell->slot = slots->chunks * FK_CHUNK_CELLS + i;
+        cell->sys = sys;
+        fk__mailbox_init(cell);
+    }
+    /* Release pairs with fk__slots_at: a made-up ref may find the chunk at once. */
+    fk__word_store(&directory->chunk[slots->chunks], (uintptr_t)chunk, FK_RELEASE);
+    slots->chunks++;
+    slots->cut = 0;
+    return FK_OK;
+}
+
+/* Cells from the depot, or fresh ones: at least one, or an error. */
+static fk_err refill(fk_local *local)
+{
+    fk_system *sys = local->sys;
+    fk_slots *slots = &sys->slots;
+    fk_err err = FK_OK;
+    fk__mem_lock(&sys->mem, &slots->lock);
+    if (slots->depot != NULL) {
+        local->cells_free = slots->depot;
+        local->cells_count = CELLS_MOVED;
+        slots->depot = slots->depot->parent;
+    } else {
+        if (slots->cut == FK_CHUNK_CELLS) err = chunk_add(sys);
+        uint32_t chunk_first = (slots->chunks - 1) * FK_CHUNK_CELLS;
+        for (uint32_t n = 0; err == FK_OK && n < 32 && slots->cut < FK_CHUNK_CELLS; n++) {
+            fk_cell *cell = fk__slots_at(slots, chunk_first + slots->cut);
+            FK_ASSERT(cell != NULL);
+            slots->cut++;
+            cell->u.free_next = local->cells_free;
+            local->cells_free = cell;
+            local->cells_count++;
+        }
+    }
+    fk__mem_unlock(&sys->mem, &slots->lock);
+    return err;
+}
+
+/* Takes the run token of a free cell, if nobody has it. */
+static bool claim(fk_cell *cell)
+{
+    uintptr_t tail = fk__word_load(&cell->tail, FK_RELAXED);
+    if (!FK_SAFEGUARD(CLAIM)) {
+        fk__word_and(&cell->tail, ~FK_TAIL_IDLE, FK_ACQ_REL);
+        return true;
+    }
+    if ((tail & FK_TAIL_IDLE) == 0) return false;
+    /* Acquire: what the last holder of the token left. */
+    return fk__word_cas(&cell->tail, &tail, tail & ~FK_TAIL_IDLE, FK_ACQ_REL);
+}
+
+fk_err fk__cell_get(fk_local *local, fk_cell **out)
+{
+    fk_cell *busy = NULL; /* still turning late messages into dead letters */
+    fk_err err = FK_OK;
+    for (;;) {
+        if (local->cells_free == NULL) {
+            err = refill(local);
+            if (err != FK_OK) break;
+        }
+        fk_cell *cell = local->cells_free;
+        local->cells_free = cell->u.free_next;
+        if (local->cells_count > 0) local->cells_count--;
+        if (claim(cell)) {
+            *out = cell;
+            break;
+        }
+        cell->u.free_next = busy;
+        busy = cell;
+    }
+    while (busy != NULL) {
+        fk_cell *next = busy->u.free_next;
+        fk__cell_put(local, busy);
+        busy = next;
+    }
+    return err;
+}
+
+void fk__cell_put(fk_local *local, fk_cell *cell)
+{
+    /* A slot that has used up its generations is retired: no ref ever names two actors. */
+    if (fk__half_load(&cell->generation, FK_RELAXED) >= (uint32_t)GENERATION_LAST) return;
+    cell->u.free_next = local->cells_free;
+    local->cells_free = cell;
+    if (++local->cells_count < CELLS_LOCAL_MAX) return;
+
+    fk_cell *last = cell;
+    for (int i = 1; i < CELLS_MOVED; i++) last = last->u.free_next;
+    fk_cell *rest = last->u.free_next;
+    last->u.free_next = NULL;
+    fk_slots *slots = &local->sys->slots;
+    fk__mem_lock(&local->sys->mem, &slots->lock);
+    cell->parent = slots->depot;
+    slots->depot = cell;
+    fk__mem_unlock(&local->sys->mem, &slots->lock);
+    local->cells_free = rest;
+    local->cells_count -= CELLS_MOVED;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "core/spawn.h"
+
+#include "core/box.h"
+#include "core/children.h"
+#include "core/extras.h"
+#include "core/mailbox.h"
+
+static fk_err props_check(const fk_props *props)
+{
+    if (props == NULL || props->receive == NULL) return FK_E_INVALID;
+    if (props->size != 0 && props->size < sizeof(fk_props)) return FK_E_INVALID;
+    if ((unsigned)props->mailbox > FK_MAILBOX_CONTROL) return FK_E_INVALID;
+    if ((unsigned)props->overflow > FK_OVERFLOW_BLOCK) return FK_E_INVALID;
+    if ((unsigned)props->dispatcher > FK_DISPATCHER_PINNED) return FK_E_INVALID;
+    if (props->mailbox == FK_MAILBOX_BOUNDED && props->capacity == 0) return FK_E_INVALID;
+    if (props->mailbox >= FK_MAILBOX_PRIORITY && props->priority == NULL) return FK_E_INVALID;
+    if (props->state != NULL && (props->state_size != 0 || props->init != NULL)) {
+        return FK_E_INVALID;
+    }
+    if (props->init != NULL && props->state_size == 0) return FK_E_INVALID;
+    return FK_OK;
+}
+
+/* Everything that can fail, on a cell that nobody knows yet. */
+static fk_err equip(fk_local *local, fk_cell *cell, const fk_props *props, uint32_t *gate)
+{
+    fk_err err = FK_OK;
+    cell->state = props->state;
+    if (props->state_size != 0) {
+        cell->state = fk__cache_alloc(&local->cache, props->state_size, FK_SITE("actor's state"));
+        if (cell->state == NULL) return local->cache.err;
+        cell->flags |= FK_CELL_STATE_OWNED;
+        if (props->init != NULL) memcpy(cell->state, props->init, props->state_size);
+        else memset(cell->state, 0, props->state_size);
+    }
+    if (props->mailbox >= FK_MAILBOX_PRIORITY) {
+        FK_TRY(fk__extras_need(local, cell));
+        cell->flags |= FK_CELL_RARE;
+    }
+    if (props->mailbox == FK_MAILBOX_BOUNDED) {
+        fk_box *box;
+        uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED) + 1;
+        FK_TRY(fk__box_get(local, cell, generation, props, &box));
+        fk__word_store(&cell->box, (uintptr_t)box, FK_RELAXED);
+        *gate |= FK_GATE_BOUNDED;
+    }
+    if (props->dispatcher == FK_DISPATCHER_PINNED) {
+        fk_worker *pinned;
+        err = fk__worker_pin(local->sys, &pinned);
+        if (err != FK_OK) return err;
+        fk__word_store(&cell->pinned, (uintptr_t)pinned, FK_RELAXED);
+        *gate |= FK_GATE_PINNED;
+    }
+    return err;
+}
+
+/* Undoes equip and gives the cell back. */
+static void strip(fk_local *local, fk_cell *cell, uint32_t gate)
+{
+    if ((gate & FK_GATE_PINNED) != 0) {
+        fk__worker_unpin(fk__word_ptr(&cell->pinned, FK_RELAXED));
+    }
+    if ((gate & FK_GATE_BOUNDED) != 0) {
+        fk__box_close(local, fk__word_ptr(&cell->box, FK_RELAXED));
+        fk__word_store(&cell->box, 0, FK_RELAXED);
+    }
+    if (cell->extras != NULL) {
+        fk__cache_free(&local->cache, cell->extras, sizeof(fk_extras));
+        cell->extras = NULL;
+    }
+    if ((cell->flags & FK_CELL_STATE_OWNED) != 0) {
+        fk__cache_free(&local->cache, cell->state, cell->props->state_size);
+    }
+    cell->state = NULL;
+    cell->flags = 0;
+}
+
+/* Gives the token of a cell away: to whoever sends first, or to a worker if there is something
+ * to do now. */
+static void release(fk_local *local, fk_cell *cell, bool run_now)
+{
+    uintptr_t tail = fk__word_load(&cell->tail, FK_ACQUIRE) & ~FK_TAIL_IDLE;
+    bool is_quiet = !run_now && tail == (uintptr_t)cell->head;
+    if (!is_quiet || !fk__mailbox_idle(cell, tail)) fk__schedule(local, cell);
+}
+
+fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const fk_props *props, fk_ref *out)
+{
+    fk_system *sys = local->sys;
+    fk_cell *cell;
+    uint32_t gate = 0;
+    FK_TRY(props_check(props));
+    if (out == NULL || (name.len != 0 && name.ptr == NULL)) return FK_E_INVALID;
+    if (name.len != 0) FK_TRY(fk__name_check(name));
+    if (fk__half_load(&sys->stopping, FK_ACQUIRE) != 0) return FK_E_STOPPING;
+    FK_TRY(fk__cell_get(local, &cell));
+
+    FK_ASSERT(cell->life == FK_LIFE_FREE);
+    FK_ASSERT(cell->extras == NULL);
+    fk_err err = fk__props_intern(local, props, &cell->props);
+    if (err == FK_OK) err = equip(local, cell, props, &gate);
+    if (err == FK_OK && parent != NULL) err = fk__children_add(local, parent, cell, name);
+    if (err != FK_OK) {
+        strip(local, cell, gate);
+        fk__cell_put(local, cell);
+        release(local, cell, false);
+        return err;
+    }
+    cell->receive = props->receive;
+    cell->parent = parent;
+    cell->suspended = 0;
+    cell->closed = 0;
+    cell->child_counter = 0;
+    cell->home = local->worker != NULL ? (uint16_t)local->worker->id : 0;
+    cell->uid = fk__local_uid(local);
+    bool has_start = props->start != NULL;
+    cell->life = has_start ? FK_LIFE_STARTING : FK_LIFE_RUNNING;
+    uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED) + 1;
+    FK_ASSERT((generation & 1) == 1);
+    fk__half_store(&cell->gate, gate, FK_RELAXED);
+    /* Release pairs with fk__cell_resolve: the actor exists from here on. */
+    fk__half_store(&cell->generation, generation, FK_RELEASE);
+    fk__stat_add(&local->stats.spawned, 1);
+    *out = (fk_ref){ cell->slot, generation, sys->id };
+    release(local, cell, has_start);
+    return FK_OK;
+}
+
+fk_err fk_spawn(fk_system *sys, fk_str name, const fk_props *props, fk_ref *out)
+{
+    if (sys == NULL) return FK_E_INVALID;
+    fk_local *local = fk__local_enter(sys);
+    fk_err err = fk__spawn(local, sys->guardian, name, props, out);
+    fk__local_leave(local);
+    return err;
+}
+
+fk_err fk_spawn_child(fk_ctx *ctx, fk_str name, const fk_props *props, fk_ref *out)
+{
+    return fk__spawn(&ctx->worker->local, ctx->cell, name, props, out);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_CORE_SYSTEM_H
+#define FK_CORE_SYSTEM_H
+
+/* The system object: what all parts of the core share. Private to the library. */
+
+#include "core/cell.h"
+#include "core/dispatch.h"
+
+#define FK_OUTSIDE_LOCALS 16u
+#define FK_PROPS_MAX      65536u
+
+typedef struct fk_interned fk_interned;
+
+/* What the core wants from the part above that owns the threads. Filled before the system runs. */
+typedef struct fk_host_ops {
+    void *ctx;
+    fk_err (*pin)(void *ctx, fk_worker *worker); /* starts a thread for a pinned worker */
+    void (*wake)(void *ctx, uint32_t worker);    /* instead of port->wake */
+} fk_host_ops;
+
+struct fk_system {
+    /* Read by every send. */
+    uint32_t id; /* random, never 0 */
+    uint32_t throughput;
+    fk_slots slots;
+    fk_pool pool;
+
+    fk_mem mem;
+    fk_time slice;
+    fk_hash_key key;
+    uint64_t boot; /* first uid */
+    void *user;
+    fk_dead_letter_fn on_dead_letter;
+    fk_failure_fn on_failure;
+    fk_host_ops host;
+    fk_cell *guardian; /* parent of what fk_spawn() makes */
+    fk_lock lock;      /* of interned, boxes, uids, pinned workers */
+    fk_interned *interned[64];
+    uint32_t interned_count;
+    fk_box *boxes;
+    fk_box *boxes_all;
+    uint64_t uid_next;
+    fk_half stopping; /* no more spawning */
+    fk_half waiters;  /* threads in fk_await_stopped */
+    fk_half stops;    /* changes with each stop while there are waiters; what they wait on */
+    uint32_t name_len;
+    char name[256];
+
+    fk_dispatch dispatch;
+    fk_local outside[FK_OUTSIDE_LOCALS];
+};
+
+/* Makes a system that is not running: no threads, `workers` of them expected. */
+FK_MUST_USE fk_err fk__system_create(const fk_system_config *config, const fk_port *port,
+                                     uint32_t workers, fk_system **out);
+/* Asks everything to stop; fk__system_is_down() tells when it has. */
+void fk__system_begin_stop(fk_system *sys);
+bool fk__system_is_down(const fk_system *sys);
+/* Nothing may run any more. */
+void fk__system_destroy(fk_system *sys);
+/* Walks all cells and asserts what must hold of them; nothing may run meanwhile. */
+void fk__system_check(const fk_system *sys);
+
+fk_time fk__system_now(const fk_system *sys);
+
+static inline void fk__system_wake(fk_system *sys, uint32_t worker)
+{
+    if (sys->host.wake != NULL) sys->host.wake(sys->host.ctx, worker);
+    else sys->mem.port.wake(sys->mem.port.ctx, worker);
+}
+
+/* The live cell a ref names, or NULL. */
+static inline fk_cell *fk__cell_resolve(const fk_system *sys, fk_ref ref)
+{
+    if (FK_UNLIKELY(ref.system != sys->id || (ref.generation & 1) == 0)) return NULL;
+    fk_cell *cell = fk__slots_at(&sys->slots, ref.slot);
+    if (FK_UNLIKELY(cell == NULL)) return NULL;
+    /* Acquire pairs with the release that opened the cell (spawn.c): its gate and box, which we
+     * read next, are this generation's or a later one's, never older. */
+    if (fk__half_load(&cell->generation, FK_ACQUIRE) != ref.generation) return NULL;
+    return cell;
+}
+
+static inline fk_ref fk__cell_ref(const fk_cell *cell)
+{
+    return (fk_ref){ cell->slot, fk__half_load(&cell->generation, FK_RELAXED), cell->sys->id };
+}
+
+/* intern.c: a copy of props that lives as long as the system; equal props share one. */
+FK_MUST_USE fk_err fk__props_intern(fk_local *local, const fk_props *props, const fk_props **out);
+void fk__props_fini(fk_system *sys);
+
+/* deadletter.c: the message did not reach an actor. The contents are still the caller's. */
+void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg *msg);
+void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *node);
+void fk__dead_out(fk_local *local, fk_reason reason, fk_ref to, fk_ref sender, fk_out out);
+
+#endif /* FK_CORE_SYSTEM_H */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_HOST_HOST_H
+#define FK_HOST_HOST_H
+
+/* What drives a system on Linux: threads and the words they sleep on, or one eventfd. */
+
+#include <pthread.h>
+
+#include "core/system.h"
+#include "fraktor/host.h"
+
+typedef struct fk_thread {
+    struct fk_thread *next;
+    struct fk_host *host;
+    fk_worker *worker;
+    pthread_t id;
+} fk_thread;
+
+typedef struct fk_host {
+    fk_system *sys;
+    fk_thread *threads; /* under lock once the system runs */
+    fk_lock lock;
+    int fd; /* of a system without threads, or -1 */
+    fk_half word[FK_WORKERS_MAX];
+} fk_host;
+
+/* The host of a system that fk_system_start() made. */
+fk_host *fk__host_of(fk_system *sys);
+/* Sleeps until *word differs from seen, the time is up, or for no reason. */
+void fk__host_wait(void *ctx, uint32_t *word, uint32_t seen, fk_time timeout);
+void fk__host_notify(void *ctx, uint32_t *word);
+
+/* The system whose actor runs on this thread, or NULL. */
+extern _Thread_local fk_system *fk__host_inside;
+
+FK_MUST_USE fk_err fk__host_open_loop(fk_host *host);
+void fk__host_close_loop(fk_host *host);
+
+#endif /* FK_HOST_HOST_H */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A system without threads, in somebody else's event loop: one eventfd, one worker. */
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "host/host.h"
+
+enum { TURNS_AT_ONCE = 1024 };
+
+static void loop_wake(void *ctx, uint32_t worker)
+{
+    fk_host *host = ctx;
+    uint64_t one = 1;
+    (void)worker;
+    while (write(host->fd, &one, sizeof(one)) < 0 && errno == EINTR) {}
+}
+
+fk_err fk__host_open_loop(fk_host *host)
+{
+    host->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (host->fd < 0) return FK_E_OS;
+    host->sys->host.wake = loop_wake;
+    loop_wake(host, 0); /* the worker has not run yet */
+    return FK_OK;
+}
+
+void fk__host_close_loop(fk_host *host)
+{
+    if (host->fd >= 0) close(host->fd);
+}
+
+int fk_host_fd(fk_system *sys)
+{
+    return fk__host_of(sys)->fd;
+}
+
+static fk_time time_left(fk_system *sys)
+{
+    fk_worker *worker = sys->dispatch.worker[0];
+    if (worker->wheel_next == FK_NEVER) return FK_NEVER;
+    fk_time left = worker->wheel_next - fk__system_now(sys);
+    return left > 0 ? left : 0;
+}
+
+int fk_host_timeout_ms(fk_system *sys)
+{
+    fk_time left = time_left(sys);
+    if (left == FK_NEVER) return -1;
+    fk_time ms = (left + FK_MILLIS(1) - 1) / FK_MILLIS(1); /* up: never early */
+    return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+static void drain(int fd)
+{
+    uint64_t count;
+    while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR) {}
+}
+
+size_t fk_host_run_once(fk_system *sys, fk_time timeout)
+{
+    fk_host *host = fk__host_of(sys);
+    if (host->fd < 0) return 0;
+    fk_worker *worker = sys->dispatch.worker[0];
+    if (timeout != 0) {
+        fk_time left = time_left(sys);
+        if (left < timeout) timeout = left;
+        struct pollfd p = { host->fd, POLLIN, 0 };
+        fk_time ms = timeout == FK_NEVER ? -1 : (timeout + FK_MILLIS(1) - 1) / FK_MILLIS(1);
+        poll(&p, 1, ms > INT_MAX ? INT_MAX : (int)ms);
+    }
+    drain(host->fd); /* before running: what comes now makes it readable again */
+    uint64_t before = worker->turns_run;
+    fk_system *outer = fk__host_inside;
+    fk__host_inside = sys;
+    fk_time wait = fk__worker_run(worker, TURNS_AT_ONCE);
+    fk__host_inside = outer;
+    if (wait == 0) loop_wake(host, 0); /* there is more */
+    return (size_t)(worker->turns_run - before);
+}

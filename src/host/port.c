@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The Linux port: malloc and mmap, the boot clock, getrandom, futexes. Holds no state. */
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/host.h"
+
+enum { PAGES_FROM = 1 << 20, HUGE_PAGE = 2 << 20, LOCK_SPINS = 60 };
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+/* Large regions straight from the kernel, so that freeing them gives them back, and on huge
+ * pages where they fill one. */
+static void *pages_alloc(size_t size)
+{
+    size_t align = size % HUGE_PAGE == 0 ? (size_t)HUGE_PAGE : (size_t)FK_PAGE_SIZE;
+    char *block = mmap(NULL, size + align, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                       -1, 0);
+    if (block == MAP_FAILED) return NULL;
+    size_t before = (align - (uintptr_t)block % align) % align;
+    if (before > 0) munmap(block, before);
+    if (align > before) munmap(block + before + size, align - before);
+    if (align == HUGE_PAGE) madvise(block + before, size, MADV_HUGEPAGE);
+    return block + before;
+}
+
+static size_t pages_round(size_t size)
+{
+    return (size + FK_PAGE_SIZE - 1) & ~(size_t)(FK_PAGE_SIZE - 1);
+}
+
+static void *host_alloc(void *ctx, void *ptr, size_t old_size, size_t new_size)
+{
+    (void)ctx;
+    if (new_size == 0) {
+        if (old_size >= PAGES_FROM) munmap(ptr, pages_round(old_size));
+        else free(ptr);
+        return NULL;
+    }
+    if (new_size >= PAGES_FROM) return pages_alloc(pages_round(new_size));
+    if (new_size % FK_PAGE_SIZE == 0) return aligned_alloc(FK_PAGE_SIZE, new_size);
+    return malloc(new_size);
+}
+
+/* ---- time and chance --------------------------------------------------------------------- */
+
+static fk_time read_clock(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return FK_SECONDS(t.tv_sec) + t.tv_nsec;
+}
+
+static fk_time host_now(void *ctx)
+{
+    (void)ctx;
+    return read_clock(CLOCK_BOOTTIME);
+}
+
+static fk_time host_wall(void *ctx)
+{
+    (void)ctx;
+    return read_clock(CLOCK_REALTIME);
+}
+
+static void host_random(void *ctx, void *buf, size_t len)
+{
+    (void)ctx;
+    char *at = buf;
+    while (len > 0) {
+        ssize_t n = getrandom(at, len, 0);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) fk__assert_failed(__FILE__, __LINE__); /* no chance, no system */
+        at += n;
+        len -= (size_t)n;
+    }
+}
+
+/* ---- waiting ----------------------------------------------------------------------------- */
+
+static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
+{
+    return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+}
+
+void fk__host_wait(void *ctx, uint32_t *word, uint32_t seen, fk_time timeout)
+{
+    (void)ctx;
+    if (timeout == FK_NEVER) {
+        futex(word, FUTEX_WAIT_PRIVATE, seen, NULL);
+        return;
+    }
+    if (timeout < 0) timeout = 0;
+    struct timespec t = { (time_t)(timeout / FK_SECONDS(1)), (long)(timeout % FK_SECONDS(1)) };
+    futex(word, FUTEX_WAIT_PRIVATE, seen, &t);
+}
+
+void fk__host_notify(void *ctx, uint32_t *word)
+{
+    (void)ctx;
+    futex(word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
+}
+
+/* A lock is 0 free, 1 held, 2 held with somebody asleep. */
+
+static fk_half *lock_word(fk_lock *lock)
+{
+    return (fk_half *)(void *)&lock->word;
+}
+
+_Static_assert(sizeof(fk_half) == sizeof(uint32_t), "a futex is 32 bits");
+
+static void host_lock(void *ctx, fk_lock *lock)
+{
+    (void)ctx;
+    fk_half *word = lock_word(lock);
+    uint32_t seen = 0;
+    if (FK_LIKELY(fk__half_cas(word, &seen, 1, FK_ACQUIRE))) return; /* pairs with unlock */
+    for (int i = 0; i < LOCK_SPINS; i++) {
+        seen = 0;
+        if (fk__half_load(word, FK_RELAXED) == 0 && fk__half_cas(word, &seen, 1, FK_ACQUIRE)) {
+            return;
+        }
+        fk__cpu_relax();
+    }
+    while (fk__half_swap(word, 2, FK_ACQUIRE) != 0) {
+        futex(&lock->word, FUTEX_WAIT_PRIVATE, 2, NULL);
+    }
+}
+
+static void host_unlock(void *ctx, fk_lock *lock)
+{
+    (void)ctx;
+    uint32_t was = fk__half_swap(lock_word(lock), 0, FK_RELEASE);
+    FK_ASSERT(was != 0);
+    if (FK_UNLIKELY(was == 2)) futex(&lock->word, FUTEX_WAKE_PRIVATE, 1, NULL);
+}
+
+/* Stacks of different threads are far apart, so the address of anything on them tells them
+ * apart, without a system call. */
+static uint32_t host_thread(void *ctx)
+{
+    (void)ctx;
+    char here;
+    uint64_t mixed = fk__mix64((uint64_t)(uintptr_t)&here >> 16);
+    return (uint32_t)mixed;
+}
+
+/* ---- the rest ---------------------------------------------------------------------------- */
+
+_Noreturn void fk__assert_failed(const char *file, int line)
+{
+    fprintf(stderr, "fraktor: assertion failed at %s:%d; this is a bug in fraktor or memory was "
+                    "overwritten\n", file, line);
+    abort();
+}
+
+static void host_panic(void *ctx, const char *file, int line)
+{
+    (void)ctx;
+    fk__assert_failed(file, line);
+}
+
+static void host_wake(void *ctx, uint32_t worker)
+{
+    (void)ctx;
+    (void)worker; /* fk_system_start() wakes its own threads */
+}
+
+fk_port fk_host_port(void)
+{
+    return (fk_port){
+        .size = sizeof(fk_port),
+        .align = FK_PAGE_SIZE,
+        .alloc = host_alloc,
+        .now = host_now,
+        .wall = host_wall,
+        .random = host_random,
+        .lock = host_lock,
+        .unlock = host_unlock,
+        .wake = host_wake,
+        .panic = host_panic,
+        .wait = fk__host_wait,
+        .notify = fk__host_notify,
+        .thread = host_thread,
+    };
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Starting and stopping a system with threads. */
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/host.h"
+
+_Thread_local fk_system *fk__host_inside;
+
+fk_host *fk__host_of(fk_system *sys)
+{
+    return sys->host.ctx;
+}
+
+/* ---- threads ----------------------------------------------------------------------------- */
+
+static void *thread_main(void *arg)
+{
+    fk_thread *thread = arg;
+    fk_worker *worker = thread->worker;
+    fk_half *word = &thread->host->word[worker->id];
+    fk__host_inside = thread->host->sys;
+    for (;;) {
+        /* Read before running: a wake that comes in between changes it, and we do not sleep. */
+        uint32_t seen = fk__half_load(word, FK_ACQUIRE);
+        fk_time wait = fk__worker_run(worker, UINT32_MAX);
+        if (wait == FK_WORKER_EXIT) return NULL;
+        if (wait != 0) fk__host_wait(NULL, (uint32_t *)(void *)word, seen, wait);
+    }
+}
+
+static void thread_wake(void *ctx, uint32_t worker)
+{
+    fk_host *host = ctx;
+    fk__half_add(&host->word[worker], 1, FK_ACQ_REL); /* pairs with the load in thread_main */
+    fk__host_notify(NULL, (uint32_t *)(void *)&host->word[worker]);
+}
+
+static fk_err thread_start(void *ctx, fk_worker *worker)
+{
+    fk_host *host = ctx;
+    fk_system *sys = host->sys;
+    void *memory;
+    sigset_t all, before;
+    char name[16];
+    FK_TRY(fk__mem_alloc(&sys->mem, sizeof(fk_thread), FK_SITE("thread"), &memory));
+    fk_thread *thread = memory;
+    *thread = (fk_thread){ .host = host, .worker = worker };
+    /* Signals are the program's business: its own threads get them. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&thread->id, NULL, thread_main, thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed != 0) {
+        fk__mem_free(&sys->mem, thread, sizeof(*thread));
+        return FK_E_OS;
+    }
+    snprintf(name, sizeof(name), "%s-%u", worker->is_pinned ? "fk-pinned" : "fk-worker",
+             worker->id % 10000);
+    pthread_setname_np(thread->id, name);
+    fk__mem_lock(&sys->mem, &host->lock);
+    thread->next = host->threads;
+    host->threads = thread;
+    fk__mem_unlock(&sys->mem, &host->lock);
+    return FK_OK;
+}
+
+static void threads_join(fk_host *host)
+{
+    while (host->threads != NULL) {
+        fk_thread *thread = host->threads;
+        host->threads = thread->next;
+        pthread_join(thread->id, NULL);
+        fk__mem_free(&host->sys->mem, thread, sizeof(*thread));
+    }
+}
+
+/* ---- start and stop ---------------------------------------------------------------------- */
+
+static uint32_t cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+    int n = CPU_COUNT(&set);
+    return n < 1 ? 1 : (uint32_t)n;
+}
+
+static void host_destroy(fk_host *host)
+{
+    fk_system *sys = host->sys;
+    fk__dispatch_shutdown(sys);
+    threads_join(host);
+    fk__host_close_loop(host);
+    fk__mem_free(&sys->mem, host, sizeof(*host));
+    fk__system_destroy(sys);
+}
+
+static fk_err host_create(fk_system *sys, bool threads)
+{
+    void *memory;
+    fk_err err = fk__mem_alloc(&sys->mem, sizeof(fk_host), FK_SITE("host"), &memory);
+    if (err != FK_OK) {
+        fk__system_destroy(sys);
+        return err;
+    }
+    fk_host *host = memory;
+    memset(host, 0, sizeof(*host));
+    host->sys = sys;
+    host->fd = -1;
+    sys->host.ctx = host;
+    if (threads) {
+        sys->host.wake = thread_wake;
+        sys->host.pin = thread_start;
+        for (uint32_t i = 0; i < sys->dispatch.workers && err == FK_OK; i++) {
+            err = thread_start(host, sys->dispatch.worker[i]);
+        }
+    } else {
+        err = fk__host_open_loop(host);
+    }
+    if (err != FK_OK) host_destroy(host);
+    return err;
+}
+
+fk_err fk_system_start(const fk_system_config *config, fk_system **out)
+{
+    if (config == NULL || out == NULL) return FK_E_INVALID;
+    fk_system_config own = *config;
+    fk_port port = config->port != NULL ? *config->port : fk_host_port();
+    const char *pools = getenv("FK_POOLS");
+    if (pools != NULL && strcmp(pools, "malloc") == 0) own.pools_malloc = true;
+    bool threads = config->workers != FK_WORKERS_NONE;
+    uint32_t workers = !threads ? 1 : config->workers != 0 ? config->workers : cores();
+    fk_system *sys;
+    FK_TRY(fk__system_create(&own, &port, workers, &sys));
+    FK_TRY(host_create(sys, threads));
+    *out = sys;
+    return FK_OK;
+}
+
+fk_err fk_system_stop(fk_system *sys)
+{
+    if (sys == NULL) return FK_E_INVALID;
+    if (fk__host_inside == sys) return FK_E_STATE;
+    fk_host *host = fk__host_of(sys);
+    fk_ref guardian = fk__cell_ref(sys->guardian);
+    fk__system_begin_stop(sys);
+    if (host->fd >= 0) {
+        while (!fk__system_is_down(sys)) fk_host_run_once(sys, FK_NEVER);
+    } else {
+        fk_err err = fk_await_stopped(sys, guardian, FK_NEVER);
+        if (err != FK_OK) return err;
+    }
+    host_destroy(host);
+    return FK_OK;
+}
