@@ -11,6 +11,12 @@ void *memmove(void *to, const void *from, size_t n);
 void *memset(void *to, int byte, size_t n);
 int memcmp(const void *a, const void *b, size_t n);
 
+/* Freestanding code does not get these inlined unless it asks. */
+#define memcpy  __builtin_memcpy
+#define memmove __builtin_memmove
+#define memset  __builtin_memset
+#define memcmp  __builtin_memcmp
+
 /* Asserts are always on. What comes from outside is checked, never asserted. The host replaces
  * fk__assert_failed, which is weak, with one that says where. */
 _Noreturn void fk__assert_failed(const char *file, int line);
@@ -23,6 +29,11 @@ _Noreturn void fk__assert_failed(const char *file, int line);
 #else
 #define FK_CHECK_SLOW(condition) ((void)sizeof(!(condition)))
 #endif
+
+/* FK_HOT: inlined wherever the compiler sees the body, which in the library, built as one unit, is
+ * everywhere. FK_COLD: kept out of the way of what is hot. */
+#define FK_HOT  inline __attribute__((always_inline))
+#define FK_COLD __attribute__((noinline))
 
 #define FK_LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define FK_UNLIKELY(condition) __builtin_expect(!!(condition), 0)

@@ -10,7 +10,7 @@
 
 enum {
     PAGE_HEADER = 64,
-    REGION_PAGES_MAX = 32,  /* 2 MiB: what a huge page holds */
+    REGION_PAGES_MAX = 32,  /* 2 MiB */
     MAGAZINES_KEPT = 16,    /* per class, in the depot, when trimming */
     PAGES_KEPT = 16
 };
@@ -49,7 +49,7 @@ uint32_t fk__pool_class_size(unsigned size_class)
 
 unsigned fk__pool_class(size_t size)
 {
-    unsigned size_class = 0;
+    unsigned size_class = FK_CLASS_48; /* anything may want 16-byte alignment */
     while (size_class < FK_CLASS_COUNT && CLASS_SIZE[size_class] < size) size_class++;
     return size_class;
 }
@@ -199,20 +199,20 @@ static fk_err magazine_cut(fk_pool *pool, unsigned size_class, fk_block **out, u
             if (err != FK_OK) break;
             partial_add(depot, page);
         }
-        while (n < FK_MAGAZINE && !page_is_full(page)) {
-            fk_block *block = page->free;
-            if (block != NULL) {
-                page->free = block->next;
-            } else {
-                char *base = (char *)page + PAGE_HEADER;
-                block = (fk_block *)(void *)(base + (size_t)page->cut * CLASS_SIZE[size_class]);
-                page->cut++;
-            }
-            page->out++;
+        uint32_t before = n;
+        for (; n < FK_MAGAZINE && page->free != NULL; n++) {
+            *last = page->free;
+            last = &page->free->next;
+            page->free = page->free->next;
+        }
+        size_t size = CLASS_SIZE[size_class];
+        char *fresh = (char *)page + PAGE_HEADER + page->cut * size;
+        for (; n < FK_MAGAZINE && page->cut < page->total; n++, page->cut++, fresh += size) {
+            fk_block *block = (fk_block *)(void *)fresh;
             *last = block;
             last = &block->next;
-            n++;
         }
+        page->out += n - before;
         if (page_is_full(page)) partial_remove(depot, page);
     }
     *last = NULL;
@@ -240,7 +240,8 @@ static void block_return(fk_pool *pool, fk_depot *depot, fk_block *block)
 bool fk__pool_trim(fk_pool *pool, uint32_t magazines)
 {
     bool more = false;
-    if (pool->direct) return false;
+    if (fk__half_load(&pool->surplus, FK_RELAXED) == 0) return false; /* only a hint */
+    fk__half_store(&pool->surplus, 0, FK_RELAXED);
     for (unsigned c = 0; c < FK_CLASS_COUNT; c++) {
         fk_depot *depot = &pool->depot[c];
         fk__mem_lock(pool->mem, &depot->lock);
@@ -257,6 +258,7 @@ bool fk__pool_trim(fk_pool *pool, uint32_t magazines)
         more = more || depot->magazines > MAGAZINES_KEPT;
         fk__mem_unlock(pool->mem, &depot->lock);
     }
+    if (more) fk__half_store(&pool->surplus, 1, FK_RELAXED);
     return more;
 }
 
@@ -286,7 +288,9 @@ static void depot_put(fk_pool *pool, unsigned size_class, fk_block *magazine)
     magazine->magazine = depot->full;
     depot->full = magazine;
     depot->magazines++;
+    bool surplus = depot->magazines > MAGAZINES_KEPT;
     fk__mem_unlock(pool->mem, &depot->lock);
+    if (surplus) fk__half_store(&pool->surplus, 1, FK_RELAXED);
 }
 
 void fk__cache_fini(fk_cache *cache)
@@ -299,7 +303,7 @@ void fk__cache_fini(fk_cache *cache)
     }
 }
 
-static fk_err refill(fk_cache *cache, unsigned size_class)
+static fk_err cache_refill(fk_cache *cache, unsigned size_class)
 {
     fk_pool *pool = cache->pool;
     fk_depot *depot = &pool->depot[size_class];
@@ -331,7 +335,7 @@ void *fk__cache_get_slow(fk_cache *cache, unsigned size_class, const fk_site *si
         cache->list[size_class].full = NULL;
         cache->list[size_class].count = FK_MAGAZINE;
     } else {
-        cache->err = refill(cache, size_class);
+        cache->err = cache_refill(cache, size_class);
         if (cache->err != FK_OK) return NULL;
     }
     fk_block *head = cache->list[size_class].head;

@@ -24,8 +24,8 @@
 #define FK_PAGE_SIZE   65536u
 #define FK_POOL_LARGEST 8192u
 
-/* Block sizes; each a multiple of 16. */
-#define FK_CLASSES(X) X(48) X(64) X(128) X(256) X(512) X(1024) X(2048) X(4096) X(8192)
+/* Block sizes. All but the first, which is for the smallest messages, keep 16-byte alignment. */
+#define FK_CLASSES(X) X(40) X(48) X(64) X(128) X(256) X(512) X(1024) X(2048) X(4096) X(8192)
 enum {
 #define FK_CLASS_ENUM(n) FK_CLASS_##n,
     FK_CLASSES(FK_CLASS_ENUM)
@@ -51,7 +51,8 @@ typedef struct fk_depot {
 typedef struct fk_pool {
     fk_mem *mem;
     bool direct;
-    fk_lock lock; /* of what follows */
+    fk_half surplus; /* some depot has more than it should keep: worth trimming */
+    fk_lock lock;    /* of what follows */
     fk_page *pages_free;
     fk_region *regions;
     uint32_t region_pages; /* how large the next region will be */
@@ -83,14 +84,21 @@ void fk__cache_fini(fk_cache *cache);
 void *fk__cache_get_slow(fk_cache *cache, unsigned size_class, const fk_site *site);
 void fk__cache_put_slow(fk_cache *cache, unsigned size_class, void *block);
 
-/* A block, or NULL with the reason in cache->err. */
-static inline void *fk__cache_get(fk_cache *cache, unsigned size_class, const fk_site *site)
+/* A block that is at hand, or NULL. */
+static inline void *fk__cache_get_quick(fk_cache *cache, unsigned size_class)
 {
     fk_block *block = cache->list[size_class].head;
-    if (FK_UNLIKELY(block == NULL)) return fk__cache_get_slow(cache, size_class, site);
+    if (FK_UNLIKELY(block == NULL)) return NULL;
     cache->list[size_class].head = block->next;
     cache->list[size_class].count--;
     return block;
+}
+
+/* A block, or NULL with the reason in cache->err. */
+static inline void *fk__cache_get(fk_cache *cache, unsigned size_class, const fk_site *site)
+{
+    void *block = fk__cache_get_quick(cache, size_class);
+    return FK_LIKELY(block != NULL) ? block : fk__cache_get_slow(cache, size_class, site);
 }
 
 static inline void fk__cache_put(fk_cache *cache, unsigned size_class, void *ptr)

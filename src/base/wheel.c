@@ -40,9 +40,13 @@ static void place(fk_wheel *wheel, fk_wheel_entry *entry, uint64_t earliest)
     uint64_t differ = due ^ wheel->tick;
     int level = differ == 0 ? 0 : (63 - __builtin_clzll(differ)) / SLOT_BITS;
     uint64_t slot;
-    if (level >= FK_WHEEL_LEVELS) { /* too far away: the slot that comes up last */
+    if (level >= FK_WHEEL_LEVELS) {
+        /* Beyond the top level's current turn. Near ones keep their slot, which comes up in the
+         * next turn; the others go to the slot that comes up last and are placed again then. */
         level = FK_WHEEL_LEVELS - 1;
-        slot = ((wheel->tick >> (SLOT_BITS * level)) - 1) & SLOT_MASK;
+        uint64_t at = wheel->tick >> (SLOT_BITS * level);
+        uint64_t to = due >> (SLOT_BITS * level);
+        slot = (to - at < FK_WHEEL_SLOTS ? to : at - 1) & SLOT_MASK;
     } else {
         slot = (due >> (SLOT_BITS * level)) & SLOT_MASK;
     }

@@ -31,7 +31,7 @@ fk_time fk_now(const fk_ctx *ctx)
 
 void fk_stop_self(fk_ctx *ctx)
 {
-    ctx->cell->flags |= FK_CELL_STOP_SELF;
+    ctx->cell->flags |= FK_CELL_LEAVING;
 }
 
 fk_err fk_become(fk_ctx *ctx, fk_receive_fn receive)
@@ -103,5 +103,6 @@ fk_err fk_fail(fk_ctx *ctx, fk_err err, const char *detail)
     if (len > sizeof(ctx->detail) - 1) len = sizeof(ctx->detail) - 1;
     if (len != 0) memcpy(ctx->detail, detail, len);
     ctx->detail[len] = '\0';
+    if (ctx->node != NULL) ctx->node->flags |= FK_NODE_NOTED; /* so that conclude() forgets it */
     return err != FK_OK ? err : FK_E_FAILED;
 }

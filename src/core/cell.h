@@ -23,7 +23,6 @@ typedef struct fk_local fk_local;
 typedef struct fk_worker fk_worker;
 typedef struct fk_box fk_box;
 typedef struct fk_extras fk_extras;
-typedef struct fk_children fk_children;
 typedef struct fk_name fk_name;
 
 #define FK_TAIL_IDLE   ((uintptr_t)1) /* in cell->tail: nobody holds the run token */
@@ -72,10 +71,12 @@ struct fk_cell {
     fk_extras *extras;     /* NULL until something rare is needed */
     fk_cell *parent;
     uint8_t life;
-    uint8_t flags; /* FK_CELL_* */
-    uint16_t home; /* the worker that ran it last */
-    uint32_t suspended;
-    fk_children *children; /* under children_lock */
+    uint8_t flags;            /* FK_CELL_* */
+    uint16_t home;            /* the worker that ran it last */
+    uint16_t suspended;       /* how often */
+    uint8_t closed;           /* under children_lock: no more children */
+    uint8_t children_shift;   /* under children_lock: log2 of the table's capacity */
+    uint64_t *children;       /* under children_lock: see children.c */
 
     /* Rare. */
     uint64_t uid;
@@ -86,16 +87,22 @@ struct fk_cell {
     fk_name *name; /* NULL: generated */
     fk_signal ended;
     fk_lock children_lock;
-    uint32_t closed;        /* under children_lock: no more children */
-    uint64_t child_counter; /* under children_lock: makes names */
+    uint32_t children_count; /* under children_lock */
+    uint64_t child_counter;  /* under children_lock: makes names */
     fk_system *sys;
 };
 
+/* cell->flags. A cell with none of FK_CELL_SPECIAL set takes the short way (turn.c). */
 enum {
-    FK_CELL_STATE_OWNED = 1, /* state came from the pool */
-    FK_CELL_STOP_SELF = 2,   /* stop when this message is done */
-    FK_CELL_RARE = 4,        /* extras want a look at each message: heap, front, timeout */
-    FK_CELL_UNSTARTED = 8 /* stopped before its start hook ran: no stop hook */
+    FK_CELL_OWNED = 1,     /* state came from the pool */
+    FK_CELL_UNSTARTED = 2, /* stopped before its start hook ran: no stop hook */
+    FK_CELL_HALTED = 4,    /* takes no user messages: not RUNNING, or suspended */
+    FK_CELL_LEAVING = 8,   /* stops when this message is done */
+    FK_CELL_FRONT = 16,    /* has messages in front of the queue, or a heap */
+    FK_CELL_BOXED = 32,    /* its messages are in cell->box */
+    FK_CELL_TIMED = 64,    /* has a receive timeout */
+    FK_CELL_LIMITED = 128, /* has a throughput of its own */
+    FK_CELL_SPECIAL = 0xfc
 };
 
 _Static_assert(sizeof(void *) != 8 || offsetof(fk_cell, head) == 64, "senders: one cache line");

@@ -3,21 +3,18 @@
  * An entry is the hash's upper half and the slot plus one; zero is empty. Linear probing, removal
  * by shifting back, so there are no tombstones and a parent that makes and loses a million
  * children one by one keeps a small table.
+ *
+ * Generated names are numbers. Eight in a row hash to one cache line, so that a parent that makes
+ * many children touches a new line only every eighth time; the lines are spread like any hash.
  */
 
 #include "core/children.h"
 
-enum { NAME_MAX_LEN = 255, TABLE_MIN = 8, GENERATED_MAX = 16 };
+enum { NAME_MAX_LEN = 255, SHIFT_MIN = 3, GENERATED_MAX = 16, PER_LINE = 8 };
 
-struct fk_children {
-    uint32_t capacity; /* a power of two */
-    uint32_t count;
-    uint64_t entry[];
-};
-
-static size_t table_size(uint32_t capacity)
+static uint32_t children_capacity(const fk_cell *parent)
 {
-    return sizeof(fk_children) + (size_t)capacity * sizeof(uint64_t);
+    return parent->children == NULL ? 0 : (uint32_t)1 << parent->children_shift;
 }
 
 /* ---- names ------------------------------------------------------------------------------- */
@@ -99,8 +96,12 @@ static uint32_t entry_home(uint64_t entry, uint32_t capacity)
 
 static uint64_t cell_hash(const fk_cell *cell)
 {
-    if (cell->name == NULL) return fk__mix64(cell->u.number);
-    return fk__hash_bytes(&cell->sys->key, cell->name->text, cell->name->len);
+    if (cell->name != NULL) {
+        return fk__hash_bytes(&cell->sys->key, cell->name->text, cell->name->len);
+    }
+    uint64_t number = cell->u.number;
+    uint64_t line = fk__mix64(number / PER_LINE) & ~((uint64_t)(PER_LINE - 1) << 32);
+    return line | (number % PER_LINE) << 32;
 }
 
 static fk_cell *entry_cell(const fk_cell *parent, uint64_t entry)
@@ -108,23 +109,21 @@ static fk_cell *entry_cell(const fk_cell *parent, uint64_t entry)
     return fk__slots_at(&parent->sys->slots, (uint32_t)entry - 1);
 }
 
-static void table_insert(fk_children *table, uint64_t entry)
+static void entry_insert(uint64_t *table, uint32_t capacity, uint64_t entry)
 {
-    uint32_t mask = table->capacity - 1;
-    uint32_t i = entry_home(entry, table->capacity);
-    while (table->entry[i] != 0) i = (i + 1) & mask;
-    table->entry[i] = entry;
-    table->count++;
+    uint32_t i = entry_home(entry, capacity);
+    while (table[i] != 0) i = (i + 1) & (capacity - 1);
+    table[i] = entry;
 }
 
-static bool table_has_name(const fk_cell *parent, uint64_t hash, fk_str name)
+static bool has_name(const fk_cell *parent, uint64_t hash, fk_str name)
 {
-    const fk_children *table = parent->children;
-    if (table == NULL) return false;
-    uint32_t mask = table->capacity - 1;
-    for (uint32_t i = entry_home(hash, table->capacity); table->entry[i] != 0; i = (i + 1) & mask) {
-        if ((table->entry[i] >> 32) != (hash >> 32)) continue;
-        const fk_name *other = entry_cell(parent, table->entry[i])->name;
+    const uint64_t *table = parent->children;
+    uint32_t capacity = children_capacity(parent);
+    if (capacity == 0) return false;
+    for (uint32_t i = entry_home(hash, capacity); table[i] != 0; i = (i + 1) & (capacity - 1)) {
+        if ((table[i] >> 32) != (hash >> 32)) continue;
+        const fk_name *other = entry_cell(parent, table[i])->name;
         if (other != NULL && other->len == name.len &&
             memcmp(other->text, name.ptr, name.len) == 0) {
             return true;
@@ -133,21 +132,25 @@ static bool table_has_name(const fk_cell *parent, uint64_t hash, fk_str name)
     return false;
 }
 
-static fk_err table_reserve(fk_local *local, fk_cell *parent)
+/* A small table may be nearly full, a large one at most half. */
+static fk_err reserve_child(fk_local *local, fk_cell *parent)
 {
-    fk_children *old = parent->children;
-    if (old != NULL && old->count < old->capacity - old->capacity / 4) return FK_OK;
-    uint32_t capacity = old == NULL ? TABLE_MIN : old->capacity * 2;
-    fk_children *table =
-        fk__cache_alloc(&local->cache, table_size(capacity), FK_SITE("table of children"));
+    uint32_t old_capacity = children_capacity(parent);
+    uint32_t full = old_capacity <= 64 ? old_capacity - old_capacity / 4 : old_capacity / 2;
+    if (parent->children_count < full) return FK_OK;
+    uint8_t shift = parent->children == NULL ? SHIFT_MIN : (uint8_t)(parent->children_shift + 1);
+    uint32_t capacity = (uint32_t)1 << shift;
+    uint64_t *old = parent->children;
+    uint64_t *table = fk__cache_alloc(&local->cache, capacity * sizeof(*table),
+                                      FK_SITE("table of children"));
     if (table == NULL) return local->cache.err;
-    memset(table, 0, table_size(capacity));
-    table->capacity = capacity;
-    for (uint32_t i = 0; old != NULL && i < old->capacity; i++) {
-        if (old->entry[i] != 0) table_insert(table, old->entry[i]);
+    memset(table, 0, capacity * sizeof(*table));
+    for (uint32_t i = 0; i < old_capacity; i++) {
+        if (old[i] != 0) entry_insert(table, capacity, old[i]);
     }
     parent->children = table;
-    if (old != NULL) fk__cache_free(&local->cache, old, table_size(old->capacity));
+    parent->children_shift = shift;
+    fk__cache_free(&local->cache, old, old_capacity * sizeof(*old));
     return FK_OK;
 }
 
@@ -181,10 +184,11 @@ fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str
     if (copy == NULL) child->u.number = parent->child_counter;
     uint64_t hash = cell_hash(child);
     fk_err err = parent->closed != 0 ? FK_E_STOPPING : FK_OK;
-    if (err == FK_OK && copy != NULL && table_has_name(parent, hash, name)) err = FK_E_NAME_TAKEN;
-    if (err == FK_OK) err = table_reserve(local, parent);
+    if (err == FK_OK && copy != NULL && has_name(parent, hash, name)) err = FK_E_NAME_TAKEN;
+    if (err == FK_OK) err = reserve_child(local, parent);
     if (err == FK_OK) {
-        table_insert(parent->children, entry_of(hash, child->slot));
+        entry_insert(parent->children, children_capacity(parent), entry_of(hash, child->slot));
+        parent->children_count++;
         if (copy == NULL) parent->child_counter++;
     }
     fk__mem_unlock(mem, &parent->children_lock);
@@ -200,36 +204,28 @@ void fk__children_remove(fk_local *local, fk_cell *parent, fk_cell *child)
     fk_mem *mem = &parent->sys->mem;
     uint64_t entry = entry_of(cell_hash(child), child->slot);
     fk__mem_lock(mem, &parent->children_lock);
-    fk_children *table = parent->children;
-    uint32_t mask = table->capacity - 1;
-    uint32_t i = entry_home(entry, table->capacity);
-    while (table->entry[i] != entry) {
-        FK_ASSERT(table->entry[i] != 0);
+    uint64_t *table = parent->children;
+    uint32_t capacity = children_capacity(parent);
+    uint32_t mask = capacity - 1;
+    uint32_t i = entry_home(entry, capacity);
+    while (table[i] != entry) {
+        FK_ASSERT(table[i] != 0);
         i = (i + 1) & mask;
     }
     /* Shift back whatever would not be found any more across the gap. */
-    for (uint32_t j = (i + 1) & mask; table->entry[j] != 0; j = (j + 1) & mask) {
-        uint32_t home = entry_home(table->entry[j], table->capacity);
+    for (uint32_t j = (i + 1) & mask; table[j] != 0; j = (j + 1) & mask) {
+        uint32_t home = entry_home(table[j], capacity);
         if (((j - home) & mask) >= ((j - i) & mask)) {
-            table->entry[i] = table->entry[j];
+            table[i] = table[j];
             i = j;
         }
     }
-    table->entry[i] = 0;
-    table->count--;
+    table[i] = 0;
+    parent->children_count--;
     fk_name *name = child->name;
     child->name = NULL;
     fk__mem_unlock(mem, &parent->children_lock);
     name_free(local, name);
-}
-
-uint32_t fk__children_count(fk_cell *parent)
-{
-    fk_mem *mem = &parent->sys->mem;
-    fk__mem_lock(mem, &parent->children_lock);
-    uint32_t count = parent->children == NULL ? 0 : parent->children->count;
-    fk__mem_unlock(mem, &parent->children_lock);
-    return count;
 }
 
 void fk__children_close(fk_cell *parent)
@@ -242,9 +238,9 @@ void fk__children_close(fk_cell *parent)
 
 fk_cell *fk__children_next(fk_cell *parent, uint32_t *cursor)
 {
-    const fk_children *table = parent->children;
-    while (table != NULL && *cursor < table->capacity) {
-        uint64_t entry = table->entry[(*cursor)++];
+    uint32_t capacity = children_capacity(parent);
+    while (*cursor < capacity) {
+        uint64_t entry = parent->children[(*cursor)++];
         if (entry != 0) return entry_cell(parent, entry);
     }
     return NULL;
@@ -253,10 +249,12 @@ fk_cell *fk__children_next(fk_cell *parent, uint32_t *cursor)
 void fk__children_fini(fk_local *local, fk_cell *parent)
 {
     fk_mem *mem = &parent->sys->mem;
+    uint32_t capacity = children_capacity(parent);
+    FK_ASSERT(parent->children_count == 0);
+    if (capacity == 0) return;
     fk__mem_lock(mem, &parent->children_lock);
-    fk_children *table = parent->children;
-    FK_ASSERT(table == NULL || table->count == 0);
+    uint64_t *table = parent->children;
     parent->children = NULL;
     fk__mem_unlock(mem, &parent->children_lock);
-    if (table != NULL) fk__cache_free(&local->cache, table, table_size(table->capacity));
+    fk__cache_free(&local->cache, table, capacity * sizeof(*table));
 }

@@ -3,9 +3,11 @@
 #define FK_CORE_CHILDREN_H
 
 /*
- * The children of a cell, by name: an open-addressed table of slots. Written by the parent's
- * owner (and, for the guardian, by whoever spawns), read by lookups, so always under the parent's
- * children_lock, which the functions here take.
+ * The children of a cell, by name: an open-addressed table of slots.
+ *
+ * Only the parent's owner changes it, except that anybody may spawn under the guardian until it
+ * is closed. Changes are made under the parent's children_lock, for the sake of lookups from
+ * elsewhere; the owner itself reads without.
  */
 
 #include "core/system.h"
@@ -20,13 +22,12 @@ struct fk_name {
 FK_MUST_USE fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str name);
 /* Forgets the child and frees its name. */
 void fk__children_remove(fk_local *local, fk_cell *parent, fk_cell *child);
-uint32_t fk__children_count(fk_cell *parent);
-/* No child can be added any more. */
+/* No child can be added any more. From here on the table is the owner's alone. */
 void fk__children_close(fk_cell *parent);
-/* The next child after *cursor, which begins at 0; NULL at the end. For the owner of a parent
- * that is closed: nobody else changes the table then. */
+/* For the owner of a closed parent: the next child after *cursor, which begins at 0; NULL at the
+ * end. */
 fk_cell *fk__children_next(fk_cell *parent, uint32_t *cursor);
-/* Frees the table of a parent without children. */
+/* For the owner of a closed parent without children: frees the table. */
 void fk__children_fini(fk_local *local, fk_cell *parent);
 
 /* The name of a cell, generated or not; at most `size` bytes are written. Returns its length. */

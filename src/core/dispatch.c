@@ -48,6 +48,8 @@ fk_err fk__worker_create(fk_system *sys, uint32_t id, bool pinned, fk_worker **o
     worker->sys = sys;
     worker->id = id;
     worker->is_pinned = pinned;
+    worker->source = pinned ? &worker->inbox : &sys->dispatch.inject;
+    worker->is_alone = pinned || sys->dispatch.workers == 1;
     worker->ctx.worker = worker;
     worker->now = worker->window = fk__system_now(sys);
     worker->wheel_next = FK_NEVER;
@@ -151,38 +153,59 @@ static void hand_to(fk_worker *worker, fk_cell *cell)
     fk__wake(worker);
 }
 
-void fk__schedule(fk_local *local, fk_cell *cell)
+/* From outside, from a pinned worker, or to one. */
+static FK_COLD fk_err schedule_far(fk_local *local, fk_cell *cell)
 {
     fk_system *sys = local->sys;
-    fk_worker *worker = local->worker;
-    if (FK_UNLIKELY((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_PINNED) != 0)) {
+    if ((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_PINNED) != 0) {
         hand_to(fk__word_ptr(&cell->pinned, FK_RELAXED), cell);
-        return;
-    }
-    if (FK_UNLIKELY(worker == NULL || worker->is_pinned)) {
+    } else {
         fk__ready_push_stack(&sys->dispatch.inject, cell);
         fk__wake_for_inject(sys);
-        return;
+    }
+    return FK_OK;
+}
+
+static FK_COLD fk_err push_displaced(fk_worker *worker, fk_cell *cell)
+{
+    fk__ready_push(worker, cell);
+    return FK_OK;
+}
+
+static FK_COLD fk_err call_sentinel(fk_worker *worker, fk_cell *displaced)
+{
+    if (displaced != NULL) fk__ready_push(worker, displaced);
+    fk__wake_one(worker->sys);
+    return FK_OK;
+}
+
+fk_err fk__schedule(fk_local *local, fk_cell *cell)
+{
+    fk_worker *worker = local->worker;
+    bool is_far = worker == NULL || worker->is_pinned;
+    if (FK_UNLIKELY(is_far || fk__half_load(&cell->gate, FK_RELAXED) >= FK_GATE_PINNED)) {
+        return schedule_far(local, cell);
     }
     fk_cell *displaced;
-    if (sys->dispatch.workers == 1) { /* nobody can take it away: no exchange needed */
+    if (worker->is_alone) { /* nobody can take it away: no exchange needed */
         displaced = fk__word_ptr(&worker->next, FK_RELAXED);
         fk__word_store(&worker->next, (uintptr_t)cell, FK_RELAXED);
-        if (displaced != NULL) fk__ready_push(worker, displaced);
-        return;
+        return displaced == NULL ? FK_OK : push_displaced(worker, displaced);
     }
     /* Release: the cell's owner fields, for the sentinel, if it takes the slot. */
     displaced = (fk_cell *)fk__word_swap(&worker->next, (uintptr_t)cell, FK_ACQ_REL);
-    if (displaced != NULL) fk__ready_push(worker, displaced);
-    /* Somebody should watch us: this message may take long. Relaxed: a sentinel that goes leaves
-     * only when it found work or everybody, us included, was parked. */
-    uint32_t idle = fk__half_load(&sys->dispatch.idle, FK_RELAXED);
-    if (FK_UNLIKELY(idle != 0 && (idle & FK_IDLE_SENTINEL) == 0)) fk__wake_one(sys);
+    /* Somebody should watch us: this message may take long. Relaxed: a sentinel leaves only when
+     * it found work or everybody, us included, was parked. */
+    uint32_t idle = fk__half_load(&local->sys->dispatch.idle, FK_RELAXED);
+    if (FK_UNLIKELY(idle != 0 && (idle & FK_IDLE_SENTINEL) == 0)) {
+        return call_sentinel(worker, displaced);
+    }
+    return displaced == NULL ? FK_OK : push_displaced(worker, displaced);
 }
 
 static fk_cell *take_next(fk_worker *worker)
 {
-    if (worker->sys->dispatch.workers != 1) return fk__ready_take_next(worker);
+    if (!worker->is_alone) return fk__ready_take_next(worker);
     fk_cell *cell = fk__word_ptr(&worker->next, FK_RELAXED);
     if (cell != NULL) fk__word_store(&worker->next, 0, FK_RELAXED);
     return cell;
@@ -192,11 +215,11 @@ static fk_cell *take_next(fk_worker *worker)
 static fk_cell *pick(fk_worker *worker)
 {
     fk_cell *cell;
-    if (FK_SAFEGUARD(BUDGET) ? worker->budget > 0 : true) {
+    if (worker->done < worker->done_limit || !FK_SAFEGUARD(BUDGET)) {
         cell = take_next(worker);
         if (cell != NULL) return cell;
     }
-    worker->budget = worker->sys->throughput;
+    worker->done_limit = worker->done + worker->sys->throughput;
     cell = fk__ready_pop(worker);
     if (cell == NULL) return take_next(worker);
     fk_cell *waiting = take_next(worker); /* its turn is over: to the back */
@@ -234,14 +257,30 @@ static bool is_calm(const fk_worker *worker)
     return (int32_t)(until - (uint32_t)(worker->now >> FK_TICK_SHIFT)) > 0;
 }
 
+/* Only this worker writes it. */
+static uint32_t worker_turns(const fk_worker *worker)
+{
+    return fk__half_load(&worker->turns, FK_RELAXED);
+}
+
+static void window_begin(fk_worker *worker)
+{
+    worker->window = worker->now;
+    worker->window_turns = worker_turns(worker);
+    worker->foreign = 0;
+    fk__stat_add(&worker->local.stats.processed, (uintptr_t)(worker->done - worker->done_counted));
+    worker->done_counted = worker->done;
+}
+
 /* True: this worker should stop, see settle(). */
-static bool measure(fk_worker *worker, uint32_t turns)
+static bool measure(fk_worker *worker)
 {
     fk_system *sys = worker->sys;
+    uint32_t turns = worker_turns(worker) - worker->window_turns;
     fk_time elapsed = worker->now - worker->window;
-    uint32_t messages = worker->messages, foreign = worker->foreign;
-    worker->window = worker->now;
-    worker->messages = worker->foreign = 0;
+    uint64_t messages = worker->done - worker->done_counted;
+    uint32_t foreign = worker->foreign;
+    window_begin(worker);
     if (elapsed < 0 || turns == 0) return false;
     fk_time turn_ns = elapsed / turns;
     fk__half_store(&worker->turn_ns, turn_ns > 1000000000 ? 1000000000u : (uint32_t)turn_ns,
@@ -250,7 +289,7 @@ static bool measure(fk_worker *worker, uint32_t turns)
     uint32_t idle = fk__half_load(&sys->dispatch.idle, FK_RELAXED);
     uint32_t parked = idle & FK_IDLE_PARKED;
     if (foreign * CHATTER_SHARE > turns) {
-        bool is_short = elapsed < (fk_time)CHATTER_NS * (messages + 1);
+        bool is_short = elapsed < CHATTER_NS * (fk_time)(messages + 1);
         return is_short && parked + 1 < sys->dispatch.workers;
     }
     if (parked + 1 < sys->dispatch.workers && foreign * 16 < turns) {
@@ -266,7 +305,7 @@ static bool refresh(fk_worker *worker)
     worker->now = fk__system_now(worker->sys);
     if (worker->now >= worker->wheel_next) fk__timers_run(worker, worker);
     fk__pool_trim(&worker->sys->pool, 1);
-    return measure(worker, TURNS_PER_WINDOW);
+    return measure(worker);
 }
 
 /* ---- without work ------------------------------------------------------------------------ */
@@ -309,17 +348,17 @@ static bool look_around(fk_worker *worker)
     return false;
 }
 
+/* Relaxed: only a hint; park.c looks again with care. */
+static inline bool has_shared(const fk_worker *worker)
+{
+    return (fk__word_load(&worker->inbox, FK_RELAXED) |
+            fk__word_load(worker->source, FK_RELAXED)) != 0;
+}
+
 static bool take_shared(fk_worker *worker)
 {
-    fk_word *inject = &worker->sys->dispatch.inject;
-    bool found = false;
-    if (FK_UNLIKELY(fk__word_load(&worker->inbox, FK_RELAXED) != 0)) {
-        found = fk__ready_take_stack(worker, &worker->inbox);
-    }
-    if (FK_UNLIKELY(fk__word_load(inject, FK_RELAXED) != 0) && !worker->is_pinned) {
-        found = fk__ready_take_stack(worker, inject) || found;
-    }
-    return found;
+    bool found = fk__ready_take_stack(worker, &worker->inbox);
+    return fk__ready_take_stack(worker, worker->source) || found;
 }
 
 static void leave_watch(fk_worker *worker)
@@ -343,7 +382,7 @@ static bool watch(fk_worker *worker)
     uint32_t spins = worker->is_looking ? SPINS : 1;
     worker->is_looking = false;
     for (uint32_t i = 0; i < spins; i++) {
-        if (take_shared(worker) || (i % 16 == 0 && look_around(worker))) {
+        if ((has_shared(worker) && take_shared(worker)) || (i % 16 == 0 && look_around(worker))) {
             worker->is_looking = true;
             leave_watch(worker);
             return true;
@@ -354,7 +393,7 @@ static bool watch(fk_worker *worker)
 }
 
 /* How long to sleep; 0: do not, there is work. */
-static fk_time rest(fk_worker *worker)
+static fk_time worker_rest(fk_worker *worker)
 {
     worker->now = fk__system_now(worker->sys);
     if (worker->now >= worker->wheel_next) {
@@ -363,6 +402,7 @@ static fk_time rest(fk_worker *worker)
     }
     if (!worker->is_pinned && worker->sys->dispatch.workers > 1 && watch(worker)) return 0;
     fk__half_store(&worker->turn_ns, 0, FK_RELAXED);
+    window_begin(worker);
     if (!fk__park(worker)) return 0;
     fk_time wait = worker->wheel_next == FK_NEVER ? FK_NEVER : worker->wheel_next - worker->now;
     if (worker->is_sentinel) {
@@ -382,35 +422,39 @@ static void run_turn(fk_worker *worker, fk_cell *cell)
         worker->foreign++;
     }
     if (fk__cell_turn(worker, cell)) fk__ready_push(worker, cell);
-    worker->turns_run++;
-    fk__half_store(&worker->turns, ++worker->tick, FK_RELAXED);
+    fk__half_store(&worker->turns, worker_turns(worker) + 1, FK_RELAXED);
 }
 
-fk_time fk__worker_run(fk_worker *worker, uint32_t turns_max)
+/* Up to a window of turns; false when there was no work. */
+static bool run_window(fk_worker *worker)
+{
+    for (uint32_t n = 0; n < TURNS_PER_WINDOW; n++) {
+        if (FK_UNLIKELY(has_shared(worker))) take_shared(worker);
+        fk_cell *cell = pick(worker);
+        if (FK_UNLIKELY(cell == NULL)) return false;
+        run_turn(worker, cell);
+    }
+    return true;
+}
+
+fk_time fk__worker_run(fk_worker *worker, uint32_t windows)
 {
     fk_half *shutdown = &worker->sys->dispatch.shutdown;
     fk__unpark(worker);
-    for (uint32_t turns = 0; turns < turns_max; turns++) {
-        if (FK_UNLIKELY(worker->tick % TURNS_PER_WINDOW == TURNS_PER_WINDOW - 1)) {
-            worker->tick++; /* the window ends once */
+    while (windows > 0) {
+        if (run_window(worker)) {
             if (refresh(worker)) settle(worker);
-        }
-        take_shared(worker);
-        fk_cell *cell = pick(worker);
-        if (FK_LIKELY(cell != NULL)) {
-            run_turn(worker, cell);
+            windows--;
             continue;
         }
         if (fk__half_load(shutdown, FK_ACQUIRE) != 0) {
             leave_watch(worker);
             return FK_WORKER_EXIT;
         }
-        fk_time wait = rest(worker);
+        fk_time wait = worker_rest(worker);
         if (wait != 0) return wait;
         leave_watch(worker);
-        worker->window = worker->now;
-        worker->messages = worker->foreign = 0;
-        worker->tick = 0;
+        window_begin(worker);
     }
     return 0;
 }

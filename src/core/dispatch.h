@@ -43,18 +43,20 @@ struct fk_worker {
     fk_system *sys;
     uint32_t id;
     bool is_pinned;
+    bool is_alone; /* nobody can steal from it */
     bool is_sentinel;
     bool is_looking; /* found work the last time: worth spinning */
-    uint32_t budget; /* messages left in this turn */
-    uint32_t tick;   /* turns run */
+    fk_word *source; /* dispatch->inject; a pinned worker's own inbox */
     uint32_t foreign; /* of the last 64 turns: cells that another worker ran before */
-    uint32_t messages; /* in the last 64 turns */
+    uint64_t done;         /* messages handled, ever */
+    uint64_t done_limit;   /* where `done` will be when the budget of this turn is used up */
+    uint64_t done_counted; /* what the statistics know */
     uint32_t backoff;  /* of the sentinel's sleep */
     fk_time now;       /* refreshed every 64 turns and when idle */
-    fk_time window;    /* when the 64 turns began */
+    fk_time window;    /* when the 64 turns began ... */
+    uint32_t window_turns; /* ... and after which one */
     fk_cell *overflow_first, *overflow_last;
     uint32_t overflow_len;
-    uint64_t turns_run;
     fk_word steals, parks; /* statistics */
     fk_ctx ctx;
 
@@ -106,13 +108,14 @@ void fk__worker_unpin(fk_worker *worker);
 /* All workers leave fk__worker_run with FK_WORKER_EXIT. */
 void fk__dispatch_shutdown(fk_system *sys);
 
-/* The caller has the cell's run token and passes it on: some worker will run the cell. */
-void fk__schedule(fk_local *local, fk_cell *cell);
+/* The caller has the cell's run token and passes it on: some worker will run the cell. Always
+ * FK_OK, so that a send can end with it. */
+fk_err fk__schedule(fk_local *local, fk_cell *cell);
 
 /* Runs until there is nothing to do; returns how long to wait for port->wake (FK_NEVER: until it
- * comes), FK_WORKER_EXIT, or 0 when turns_max turns were run and there may be more. The caller
- * must notice a wake that comes between return and wait. */
-fk_time fk__worker_run(fk_worker *worker, uint32_t turns_max);
+ * comes), FK_WORKER_EXIT, or 0 when so many windows of 64 turns were run and there may be more.
+ * The caller must notice a wake that comes between return and wait. */
+fk_time fk__worker_run(fk_worker *worker, uint32_t windows);
 
 /* ready.c: the queues of one worker. Push and pop are the owner's, steal is anybody's. */
 void fk__ready_push(fk_worker *worker, fk_cell *cell);

@@ -31,8 +31,11 @@ void fk__cell_stop(fk_worker *worker, fk_cell *cell)
     if (cell->life != FK_LIFE_RUNNING && cell->life != FK_LIFE_STARTING) return;
     if (cell->life == FK_LIFE_STARTING) cell->flags |= FK_CELL_UNSTARTED;
     cell->life = FK_LIFE_STOPPING;
+    cell->flags |= FK_CELL_HALTED;
     if (cell->extras != NULL) fk__timers_fini(worker, cell);
-    fk__children_close(cell);
+    /* Only under the guardian do others spawn. */
+    if (cell->parent == NULL) fk__children_close(cell);
+    else cell->closed = 1;
     uint32_t cursor = 0;
     fk_cell *child;
     while ((child = fk__children_next(cell, &cursor)) != NULL) {
@@ -73,7 +76,7 @@ static void notify_waiters(fk_system *sys)
 
 static void free_state(fk_local *local, fk_cell *cell)
 {
-    if ((cell->flags & FK_CELL_STATE_OWNED) != 0) {
+    if ((cell->flags & FK_CELL_OWNED) != 0) {
         fk__cache_free(&local->cache, cell->state, cell->props->state_size);
     }
     cell->state = NULL;
@@ -83,25 +86,26 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
 {
     fk_system *sys = worker->sys;
     fk_cell *parent = cell->parent;
-    if (cell->life != FK_LIFE_STOPPING || fk__children_count(cell) != 0) return false;
+    if (cell->life != FK_LIFE_STOPPING || cell->children_count != 0) return false;
     if (cell->props->stop != NULL && (cell->flags & FK_CELL_UNSTARTED) == 0) {
         worker->ctx.cell = cell;
         worker->ctx.node = NULL;
         worker->ctx.msg = NULL;
         cell->props->stop(&worker->ctx, cell->state);
     }
-    fk__extras_fini(worker, cell);
-    fk__children_fini(&worker->local, cell);
+    if (cell->extras != NULL) fk__extras_fini(worker, cell);
+    if (cell->children != NULL) fk__children_fini(&worker->local, cell);
     free_state(&worker->local, cell);
     cell->life = FK_LIFE_FREE;
-    cell->flags = 0;
+    cell->flags = FK_CELL_HALTED;
     /* From here on refs do not resolve; senders that are past that leave what we drain now or what
      * a later turn of the free cell will find. Seq_cst: see notify_waiters. */
     uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED);
     fk__half_swap(&cell->generation, generation + 1, FK_SEQ_CST);
     drain(worker, cell);
     fk__word_store(&cell->box, 0, FK_RELAXED);
-    uint32_t gate = fk__half_swap(&cell->gate, 0, FK_ACQ_REL);
+    uint32_t gate = fk__half_load(&cell->gate, FK_RELAXED); /* only the owner changes it */
+    if (gate != 0) fk__half_store(&cell->gate, 0, FK_RELAXED);
     fk__stat_add(&worker->local.stats.stopped, 1);
     if ((gate & FK_GATE_PINNED) != 0) fk__worker_unpin(fk__word_ptr(&cell->pinned, FK_RELAXED));
     if (parent != NULL) {
@@ -129,5 +133,6 @@ void fk__cell_failed(fk_worker *worker, fk_cell *cell, const fk_type *type, fk_e
         fk_failure failure = { fk__cell_ref(cell), err, type, worker->ctx.detail };
         sys->on_failure(sys->user, &failure);
     }
+    worker->ctx.detail[0] = '\0';
     fk__cell_stop(worker, cell);
 }

@@ -89,7 +89,7 @@ fk_err fk__stash_restore(fk_local *local, fk_cell *cell)
     while (extras->stash.count > 0) {
         nodes_push_front(&extras->front, nodes_take_last(&extras->stash));
     }
-    cell->flags |= FK_CELL_RARE;
+    cell->flags |= FK_CELL_FRONT;
     return FK_OK;
 }
 
@@ -183,6 +183,7 @@ static int64_t priority_of(const fk_cell *cell, const fk_node *node)
 {
     fk_msg msg;
     if ((node->flags & FK_NODE_TIMER) != 0) return 0; /* its message is looked up on delivery */
+    if ((node->flags & FK_NODE_POISON) != 0) return INT64_MAX; /* not the user's: after all else */
     fk__node_view(node, cell->sys->id, &msg);
     int64_t priority = cell->props->priority(&msg);
     if (cell->props->mailbox == FK_MAILBOX_CONTROL) return priority < 0 ? -1 : 0;
@@ -209,7 +210,7 @@ fk_node *fk__extras_take(fk_worker *worker, fk_cell *cell)
     fk_node *node = nodes_take(&extras->front);
     if (node != NULL) return node;
     if (cell->props->priority == NULL || cell->props->mailbox < FK_MAILBOX_PRIORITY) {
-        cell->flags &= (uint8_t)~FK_CELL_RARE;
+        cell->flags &= (uint8_t)~FK_CELL_FRONT;
         return NULL;
     }
     heap_fill(worker, cell);

@@ -45,7 +45,7 @@ FK_MUST_USE fk_err fk__stash_restore(fk_local *local, fk_cell *cell);
 FK_MUST_USE fk_err fk__behaviour_push(fk_local *local, fk_cell *cell, fk_receive_fn receive);
 FK_MUST_USE fk_err fk__behaviour_pop(fk_cell *cell);
 
-/* The next message of a cell with FK_CELL_RARE: from the front, the heap (filled from the queue
+/* The next message of a cell with FK_CELL_FRONT: from the front, the heap (filled from the queue
  * first), or NULL: then the queue. */
 fk_node *fk__extras_take(fk_worker *worker, fk_cell *cell);
 

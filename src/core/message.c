@@ -80,20 +80,11 @@ void fk_payload_put(fk_payload *payload)
 
 /* ---- nodes ------------------------------------------------------------------------------- */
 
-/* The bytes of one message with their length known: fixed sizes for the common ones, which
- * compile to a move or two instead of a call. */
-static inline void copy_inline(unsigned char *to, const void *from, size_t len)
-{
-    if (len == 8) memcpy(to, from, 8);
-    else if (len == 16) memcpy(to, from, 16);
-    else if (len != 0) memcpy(to, from, len);
-}
-
 static fk_node *node_get(fk_cache *cache, size_t len)
 {
-    unsigned size_class = len <= 16 ? FK_CLASS_48 : len <= 32 ? FK_CLASS_64 : FK_CLASS_128;
+    unsigned size_class = fk__node_class(len);
     fk_node *node = fk__cache_get(cache, size_class, FK_SITE("message"));
-    if (FK_UNLIKELY(node == NULL)) return NULL;
+    if (node == NULL) return NULL;
     node->size_class = (uint8_t)size_class;
     node->len = (uint16_t)len;
     return node;
@@ -123,7 +114,7 @@ static fk_node *node_of_large(fk_cache *cache, const fk_type *type, const void *
     return node;
 }
 
-static fk_node *node_of_special(fk_cache *cache, fk_out out)
+fk_node *fk__node_create(fk_cache *cache, fk_out out)
 {
     if (out.type == &fk_type_payload) {
         fk_payload *payload;
@@ -143,26 +134,7 @@ static fk_node *node_of_special(fk_cache *cache, fk_out out)
     node->type = out.type;
     node->flags = out.type == &fk_type_poison ? FK_NODE_POISON : 0;
     if (out.type->drop != NULL) node->flags |= FK_NODE_DROP;
-    copy_inline(node->bytes, data, len);
-    return node;
-}
-
-fk_node *fk__node_create(fk_cache *cache, fk_out out, fk_ref sender)
-{
-    const fk_type *type = out.type;
-    fk_node *node;
-    if (FK_LIKELY(type->size - 1 < FK_INLINE_MAX)) { /* 1 .. FK_INLINE_MAX: a plain struct */
-        node = node_get(cache, type->size);
-        if (FK_UNLIKELY(node == NULL)) return NULL;
-        node->type = type;
-        node->flags = type->drop != NULL ? FK_NODE_DROP : 0;
-        copy_inline(node->bytes, out.data, type->size);
-    } else {
-        node = node_of_special(cache, out);
-        if (node == NULL) return NULL;
-    }
-    node->sender_slot = sender.slot;
-    node->sender_generation = sender.generation;
+    if (len != 0) memcpy(node->bytes, data, len);
     return node;
 }
 
@@ -222,8 +194,7 @@ void fk__node_view(const fk_node *node, uint32_t system, fk_msg *out)
     out->type = node->type;
     out->data = node->bytes;
     out->len = node->len;
-    out->sender = (fk_ref){ node->sender_slot, node->sender_generation,
-                            node->sender_generation != 0 ? system : 0 };
+    out->sender = fk__sender_ref(node->sender, system);
     if ((node->flags & FK_NODE_PAYLOAD) != 0) {
         const fk_payload *payload = node_payload(node);
         out->data = payload->data;

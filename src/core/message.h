@@ -5,7 +5,7 @@
 /*
  * A message inside the kernel: a node, 32 bytes of header and then the bytes of the message if
  * there are at most FK_INLINE_MAX of them, or else one pointer to an fk_payload. So what queues
- * in a mailbox is one block of 48, 64 or 128 bytes, copied once.
+ * in a mailbox is one block of 40, 48, 64 or 128 bytes, copied once.
  *
  * A node carries the generation of the actor it was meant for. The cell compares it before
  * delivery, and that is all that protects a slot's next tenant from the last one's mail: a
@@ -26,19 +26,19 @@ enum {
     FK_NODE_TIMER = 4,   /* fired by a timer: the inline bytes are an fk_timer_id */
     FK_NODE_POISON = 8,
     FK_NODE_LIVE = 16, /* held by a stash or a heap: not freed when the queue moves past it */
-    FK_NODE_MOVED = 32 /* its contents went elsewhere: nothing to drop */
+    FK_NODE_MOVED = 32, /* its contents went elsewhere: nothing to drop */
+    FK_NODE_NOTED = 64  /* fk_fail() was called while it was handled */
 };
 
 typedef struct fk_node {
     fk_link link;
     const fk_type *type;
-    uint32_t sender_slot;
-    uint32_t sender_generation;
+    uint64_t sender;     /* generation and slot: one store, one load, for what follows at once */
     uint32_t generation; /* of the receiver */
     uint16_t len;        /* inline bytes */
     uint8_t flags;
     uint8_t size_class;
-    _Alignas(16) unsigned char bytes[];
+    unsigned char bytes[]; /* at 32: aligned as the block is */
 } fk_node;
 
 #define FK_NODE_HEADER 32
@@ -57,8 +57,9 @@ struct fk_payload {
 };
 
 /* Makes a node of what the user passed. On failure (NULL, reason in cache->err) nothing has been
- * taken yet: the caller reports the dead letter and calls fk__out_drop(). */
-fk_node *fk__node_create(fk_cache *cache, fk_out out, fk_ref sender);
+ * taken yet: the caller reports the dead letter and calls fk__out_drop(). The sender is not
+ * written, nor is the generation. */
+fk_node *fk__node_create(fk_cache *cache, fk_out out);
 /* A second node with the same bytes; the contents are not shared but doubled, so one of the two
  * must be marked FK_NODE_MOVED, or fk__node_share called. */
 fk_node *fk__node_copy(fk_cache *cache, const fk_node *node);
@@ -77,6 +78,55 @@ void fk__out_view(fk_out out, fk_ref sender, fk_msg *msg);
 static inline void fk__node_free(fk_cache *cache, fk_node *node)
 {
     fk__cache_put(cache, node->size_class, node);
+}
+
+static inline unsigned fk__node_class(size_t len)
+{
+    if (len <= 8) return FK_CLASS_40; /* what is that small needs no more than 8-byte alignment */
+    return len <= 16 ? FK_CLASS_48 : len <= 32 ? FK_CLASS_64 : FK_CLASS_128;
+}
+
+/* Copies 1 to FK_INLINE_MAX bytes without a call: whole words, the last of which may overlap. */
+static inline void fk__copy_inline(unsigned char *to, const unsigned char *from, uint32_t len)
+{
+    if (FK_LIKELY(len >= 8)) {
+        memcpy(to, from, 8);
+        for (uint32_t i = 8; FK_UNLIKELY(i + 8 <= len); i += 8) memcpy(to + i, from + i, 8);
+        memcpy(to + len - 8, from + len - 8, 8);
+    } else if (len >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + len - 4, from + len - 4, 4);
+    } else {
+        to[0] = from[0];
+        to[len / 2] = from[len / 2];
+        to[len - 1] = from[len - 1];
+    }
+}
+
+/* The same for a plain struct with a block at hand, without a call; NULL: not so. */
+static inline fk_node *fk__node_create_plain(fk_cache *cache, fk_out out)
+{
+    uint32_t len = out.type->size;
+    if (FK_UNLIKELY(len - 1 >= FK_INLINE_MAX)) return NULL;
+    unsigned size_class = fk__node_class(len);
+    fk_node *node = fk__cache_get_quick(cache, size_class);
+    if (FK_UNLIKELY(node == NULL)) return NULL;
+    node->type = out.type;
+    node->len = (uint16_t)len;
+    node->flags = out.type->drop != NULL ? FK_NODE_DROP : 0;
+    node->size_class = (uint8_t)size_class;
+    fk__copy_inline(node->bytes, out.data, len);
+    return node;
+}
+
+static inline uint64_t fk__sender_pack(uint32_t slot, uint32_t generation)
+{
+    return (uint64_t)generation << 32 | slot;
+}
+
+static inline fk_ref fk__sender_ref(uint64_t sender, uint32_t system)
+{
+    return (fk_ref){ (uint32_t)sender, (uint32_t)(sender >> 32), sender != 0 ? system : 0 };
 }
 
 fk_err fk__payload_create(fk_cache *cache, fk_system *sys, const fk_type *type, size_t len,

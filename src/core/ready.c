@@ -23,7 +23,7 @@ uint32_t fk__ready_len(const fk_worker *worker)
 }
 
 /* Moves what fits from the overflow to the ring. */
-static void refill(fk_worker *worker)
+static void ring_refill(fk_worker *worker)
 {
     uint32_t bottom = fk__half_load(&worker->bottom, FK_RELAXED);
     uint32_t used = bottom - fk__half_load(&worker->top, FK_ACQUIRE);
@@ -52,7 +52,7 @@ void fk__ready_push(fk_worker *worker, fk_cell *cell)
     worker->overflow_last = cell;
     worker->overflow_len++;
     /* A thief may have emptied the ring while this worker sits in one long message. */
-    if (worker->overflow_len % 32 == 0) refill(worker);
+    if (worker->overflow_len % 32 == 0) ring_refill(worker);
 }
 
 fk_cell *fk__ready_pop(fk_worker *worker)
@@ -60,7 +60,7 @@ fk_cell *fk__ready_pop(fk_worker *worker)
     uint32_t top = fk__half_load(&worker->top, FK_ACQUIRE);
     for (;;) {
         if (worker->overflow_first != NULL) {
-            refill(worker);
+            ring_refill(worker);
             top = fk__half_load(&worker->top, FK_ACQUIRE);
         }
         if (fk__half_load(&worker->bottom, FK_RELAXED) == top) return NULL;
@@ -105,6 +105,7 @@ void fk__ready_push_stack(fk_word *stack, fk_cell *cell)
 
 bool fk__ready_take_stack(fk_worker *worker, fk_word *stack)
 {
+    if (fk__word_load(stack, FK_RELAXED) == 0) return false;
     fk_cell *cell = (fk_cell *)fk__word_swap(stack, 0, FK_ACQ_REL);
     fk_cell *oldest = NULL;
     if (cell == NULL) return false;

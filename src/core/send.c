@@ -22,11 +22,6 @@ static fk_reason reason_of(const fk_system *sys, fk_ref to)
     return (int32_t)(generation - to.generation) > 0 ? FK_REASON_STOPPED : FK_REASON_NO_RECEIVER;
 }
 
-static fk_reason reason_of_error(fk_err err)
-{
-    return err == FK_E_FULL ? FK_REASON_FULL : FK_REASON_NO_MEMORY;
-}
-
 /* FK_E_FULL with *wait leaves the node to the caller. */
 static fk_err push_bounded(fk_local *local, fk_cell *cell, fk_ref to, fk_node *node, bool *wait)
 {
@@ -67,21 +62,23 @@ fk_err fk__send_node(fk_local *local, fk_ref to, fk_node *node)
     return FK_OK;
 }
 
-fk_err fk__send(fk_local *local, fk_ref to, fk_ref sender, fk_out msg, bool *wait)
+/* The way of every message: finds the cell, makes the node, pushes. */
+static fk_err send_any(fk_local *local, fk_ref to, fk_ref sender, fk_out msg, bool *wait)
 {
     fk_cell *cell = fk__cell_resolve(local->sys, to);
-    if (FK_UNLIKELY(cell == NULL)) {
+    if (cell == NULL) {
         fk__dead_out(local, reason_of(local->sys, to), to, sender, msg);
         return FK_OK;
     }
-    fk_node *node = fk__node_create(&local->cache, msg, sender);
-    if (FK_UNLIKELY(node == NULL)) {
+    fk_node *node = fk__node_create(&local->cache, msg);
+    if (node == NULL) {
         fk_err err = local->cache.err;
-        fk__dead_out(local, reason_of_error(err), to, sender, msg);
+        fk__dead_out(local, FK_REASON_NO_MEMORY, to, sender, msg);
         return err;
     }
+    node->sender = fk__sender_pack(sender.slot, sender.generation);
     node->generation = to.generation;
-    if (FK_UNLIKELY(is_bounded(cell, node))) {
+    if (is_bounded(cell, node)) {
         fk_err err = push_bounded(local, cell, to, node, wait);
         /* The bytes were copied; the caller tries again with the original. */
         if (err == FK_E_FULL && wait != NULL && *wait) fk__node_unmake(&local->cache, node, msg);
@@ -95,11 +92,14 @@ fk_err fk__send(fk_local *local, fk_ref to, fk_ref sender, fk_out msg, bool *wai
 
 fk_err fk_send_from(fk_system *sys, fk_ref to, fk_ref sender, fk_out msg)
 {
+    /* A node has no room for the sender's system: one of another system would become whoever has
+     * its slot here. */
+    if (FK_UNLIKELY(sender.system != sys->id)) sender = FK_REF_NONE;
     for (;;) {
         bool wait = false;
         fk_local *local = fk__local_enter(sys);
         bool can_wait = sys->mem.port.wait != NULL;
-        fk_err err = fk__send(local, to, sender, msg, can_wait ? &wait : NULL);
+        fk_err err = send_any(local, to, sender, msg, can_wait ? &wait : NULL);
         fk__local_leave(local);
         if (!wait) return err;
         fk_cell *cell = fk__cell_resolve(sys, to);
@@ -112,15 +112,37 @@ fk_err fk_send(fk_system *sys, fk_ref to, fk_out msg)
     return fk_send_from(sys, to, FK_REF_NONE, msg);
 }
 
+static FK_COLD fk_err tell_any(fk_ctx *ctx, fk_ref to, fk_out msg)
+{
+    return send_any(&ctx->worker->local, to, fk__cell_ref(ctx->cell), msg, NULL);
+}
+
+/* send_any() cut down to what nearly every message needs, with no call but the last: a live
+ * receiver, an unbounded mailbox, a struct of whole words, a block at hand. */
+static inline fk_err tell(fk_ctx *ctx, fk_ref to, fk_out msg)
+{
+    fk_local *local = &ctx->worker->local;
+    fk_cell *cell = fk__cell_resolve(local->sys, to);
+    if (FK_UNLIKELY(cell == NULL)) return tell_any(ctx, to, msg);
+    if (FK_UNLIKELY(fk__half_load(&cell->gate, FK_RELAXED) != 0)) return tell_any(ctx, to, msg);
+    fk_node *node = fk__node_create_plain(&local->cache, msg);
+    if (FK_UNLIKELY(node == NULL)) return tell_any(ctx, to, msg);
+    const fk_cell *self = ctx->cell;
+    node->sender = fk__sender_pack(self->slot, fk__half_load(&self->generation, FK_RELAXED));
+    node->generation = to.generation;
+    if (!fk__mailbox_push(cell, &node->link)) return FK_OK;
+    return fk__schedule(local, cell);
+}
+
 fk_err fk_tell(fk_ctx *ctx, fk_ref to, fk_out msg)
 {
-    return fk__send(&ctx->worker->local, to, fk__cell_ref(ctx->cell), msg, NULL);
+    return tell(ctx, to, msg);
 }
 
 fk_err fk_reply(fk_ctx *ctx, fk_out msg)
 {
-    fk_ref to = ctx->msg != NULL ? ctx->msg->sender : FK_REF_NONE;
-    return fk_tell(ctx, to, msg);
+    if (FK_UNLIKELY(ctx->msg == NULL)) return tell_any(ctx, FK_REF_NONE, msg);
+    return tell(ctx, ctx->msg->sender, msg);
 }
 
 fk_err fk_stop(fk_system *sys, fk_ref ref)

@@ -4,10 +4,7 @@
 
 #include "core/system.h"
 
-/* The way of every message: makes the node, finds the cell, pushes. The message is taken whatever
- * happens. FK_E_FULL with *wait: the mailbox blocks, and the message is still the caller's. */
-fk_err fk__send(fk_local *local, fk_ref to, fk_ref sender, fk_out msg, bool *wait);
-/* The same for a node that exists. */
+/* Sends a node that exists: taken whatever happens. */
 fk_err fk__send_node(fk_local *local, fk_ref to, fk_node *node);
 
 #endif /* FK_CORE_SEND_H */

@@ -92,6 +92,7 @@ static fk_err chunk_add(fk_system *sys)
         memset(cell, 0, sizeof(*cell));
         cell->slot = slots->chunks * FK_CHUNK_CELLS + i;
         cell->sys = sys;
+        cell->flags = FK_CELL_HALTED;
         fk__mailbox_init(cell);
     }
     /* Release pairs with fk__slots_at: a made-up ref may find the chunk at once. */
@@ -102,7 +103,7 @@ static fk_err chunk_add(fk_system *sys)
 }
 
 /* Cells from the depot, or fresh ones: at least one, or an error. */
-static fk_err refill(fk_local *local)
+static fk_err cells_refill(fk_local *local)
 {
     fk_system *sys = local->sys;
     fk_slots *slots = &sys->slots;
@@ -129,7 +130,7 @@ static fk_err refill(fk_local *local)
 }
 
 /* Takes the run token of a free cell, if nobody has it. */
-static bool claim(fk_cell *cell)
+static bool cell_claim(fk_cell *cell)
 {
     uintptr_t tail = fk__word_load(&cell->tail, FK_RELAXED);
     if (!FK_SAFEGUARD(CLAIM)) {
@@ -147,13 +148,13 @@ fk_err fk__cell_get(fk_local *local, fk_cell **out)
     fk_err err = FK_OK;
     for (;;) {
         if (local->cells_free == NULL) {
-            err = refill(local);
+            err = cells_refill(local);
             if (err != FK_OK) break;
         }
         fk_cell *cell = local->cells_free;
         local->cells_free = cell->u.free_next;
         if (local->cells_count > 0) local->cells_count--;
-        if (claim(cell)) {
+        if (cell_claim(cell)) {
             *out = cell;
             break;
         }

@@ -26,17 +26,18 @@ static fk_err props_check(const fk_props *props)
 static fk_err equip(fk_local *local, fk_cell *cell, const fk_props *props, uint32_t *gate)
 {
     fk_err err = FK_OK;
+    cell->flags = FK_CELL_HALTED;
     cell->state = props->state;
     if (props->state_size != 0) {
         cell->state = fk__cache_alloc(&local->cache, props->state_size, FK_SITE("actor's state"));
         if (cell->state == NULL) return local->cache.err;
-        cell->flags |= FK_CELL_STATE_OWNED;
+        cell->flags |= FK_CELL_OWNED;
         if (props->init != NULL) memcpy(cell->state, props->init, props->state_size);
         else memset(cell->state, 0, props->state_size);
     }
     if (props->mailbox >= FK_MAILBOX_PRIORITY) {
         FK_TRY(fk__extras_need(local, cell));
-        cell->flags |= FK_CELL_RARE;
+        cell->flags |= FK_CELL_FRONT;
     }
     if (props->mailbox == FK_MAILBOX_BOUNDED) {
         fk_box *box;
@@ -44,6 +45,7 @@ static fk_err equip(fk_local *local, fk_cell *cell, const fk_props *props, uint3
         FK_TRY(fk__box_get(local, cell, generation, props, &box));
         fk__word_store(&cell->box, (uintptr_t)box, FK_RELAXED);
         *gate |= FK_GATE_BOUNDED;
+        cell->flags |= FK_CELL_BOXED;
     }
     if (props->dispatcher == FK_DISPATCHER_PINNED) {
         fk_worker *pinned;
@@ -69,16 +71,16 @@ static void strip(fk_local *local, fk_cell *cell, uint32_t gate)
         fk__cache_free(&local->cache, cell->extras, sizeof(fk_extras));
         cell->extras = NULL;
     }
-    if ((cell->flags & FK_CELL_STATE_OWNED) != 0) {
+    if ((cell->flags & FK_CELL_OWNED) != 0) {
         fk__cache_free(&local->cache, cell->state, cell->props->state_size);
     }
     cell->state = NULL;
-    cell->flags = 0;
+    cell->flags = FK_CELL_HALTED;
 }
 
 /* Gives the token of a cell away: to whoever sends first, or to a worker if there is something
  * to do now. */
-static void release(fk_local *local, fk_cell *cell, bool run_now)
+static void token_release(fk_local *local, fk_cell *cell, bool run_now)
 {
     uintptr_t tail = fk__word_load(&cell->tail, FK_ACQUIRE) & ~FK_TAIL_IDLE;
     bool is_quiet = !run_now && tail == (uintptr_t)cell->head;
@@ -104,7 +106,7 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const fk_props *
     if (err != FK_OK) {
         strip(local, cell, gate);
         fk__cell_put(local, cell);
-        release(local, cell, false);
+        token_release(local, cell, false);
         return err;
     }
     cell->receive = props->receive;
@@ -116,6 +118,8 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const fk_props *
     cell->uid = fk__local_uid(local);
     bool has_start = props->start != NULL;
     cell->life = has_start ? FK_LIFE_STARTING : FK_LIFE_RUNNING;
+    if (!has_start) cell->flags &= (uint8_t)~FK_CELL_HALTED;
+    if (props->throughput != 0) cell->flags |= FK_CELL_LIMITED;
     uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED) + 1;
     FK_ASSERT((generation & 1) == 1);
     fk__half_store(&cell->gate, gate, FK_RELAXED);
@@ -123,7 +127,7 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const fk_props *
     fk__half_store(&cell->generation, generation, FK_RELEASE);
     fk__stat_add(&local->stats.spawned, 1);
     *out = (fk_ref){ cell->slot, generation, sys->id };
-    release(local, cell, has_start);
+    token_release(local, cell, has_start);
     return FK_OK;
 }
 

@@ -168,7 +168,8 @@ void fk__system_check(const fk_system *sys)
             FK_ASSERT(cell->head != NULL);
             FK_ASSERT(!idle || alive == (cell->life != FK_LIFE_FREE));
             /* A5: an idle actor that takes messages has none. */
-            bool takes = cell->life == FK_LIFE_RUNNING && cell->suspended == 0;
+            bool takes = (cell->flags & FK_CELL_HALTED) == 0;
+            FK_ASSERT(!idle || takes == (cell->life == FK_LIFE_RUNNING && cell->suspended == 0));
             FK_ASSERT(!idle || !takes || fk__mailbox_is_empty(cell));
             FK_ASSERT(!idle || !fk__mailbox_has_signal(cell));
         }

@@ -36,7 +36,7 @@ static fk_timer *find(const fk_cell *cell, uint64_t key, uint8_t kind)
     return timer;
 }
 
-static fk_err table_reserve(fk_local *local, fk_timers *timers)
+static fk_err timers_reserve(fk_local *local, fk_timers *timers)
 {
     if (timers->count < timers->bucket_count) return FK_OK;
     uint32_t old = timers->bucket_count;
@@ -105,8 +105,7 @@ static fk_node *fire_create(fk_cache *cache, const fk_timer *timer)
     fk_node *node = fk__cache_get(cache, FK_CLASS_48, FK_SITE("fired timer"));
     if (node == NULL) return NULL;
     node->type = timer->message != NULL ? timer->message->type : &fk_type_receive_timeout;
-    node->sender_slot = timer->slot;
-    node->sender_generation = timer->generation;
+    node->sender = fk__sender_pack(timer->slot, timer->generation);
     node->generation = timer->generation;
     node->len = sizeof(fk_timer_id);
     node->flags = FK_NODE_TIMER;
@@ -160,7 +159,7 @@ void fk__timers_run(fk_worker *worker, fk_worker *owner)
     while (oldest != NULL) {
         fk_node *node = FK_CONTAINER(oldest, fk_node, link);
         oldest = fk__word_ptr(&oldest->next, FK_RELAXED);
-        fk_ref to = { node->sender_slot, node->generation, sys->id };
+        fk_ref to = fk__sender_ref(node->sender, sys->id);
         fk_cell *cell = fk__cell_resolve(sys, to);
         if (cell == NULL) fk__node_free(&worker->local.cache, node); /* cancelled by its end */
         else if (fk__mailbox_push(cell, &node->link)) fk__schedule(&worker->local, cell);
@@ -261,8 +260,7 @@ void fk__timer_delivered(fk_worker *worker, fk_cell *cell, const fk_node *node)
 
 void fk__timers_touch(fk_worker *worker, fk_cell *cell)
 {
-    fk_timers *timers = &cell->extras->timers;
-    if (timers->receive_timeout != 0) timers->last_message = fk__system_now(worker->sys);
+    cell->extras->timers.last_message = fk__system_now(worker->sys);
 }
 
 /* ---- the public functions ---------------------------------------------------------------- */
@@ -274,13 +272,16 @@ static fk_err start(fk_ctx *ctx, fk_timer *made, fk_out *msg)
     fk_local *local = &worker->local;
     FK_TRY(fk__extras_need(local, cell));
     fk_timers *timers = &cell->extras->timers;
-    FK_TRY(table_reserve(local, timers));
+    FK_TRY(timers_reserve(local, timers));
     fk_timer *timer = fk__cache_alloc(&local->cache, sizeof(*timer), FK_SITE("timer"));
     if (timer == NULL) return local->cache.err;
     *timer = *made;
     timer->slot = cell->slot;
     timer->generation = fk__half_load(&cell->generation, FK_RELAXED);
-    if (msg != NULL) timer->message = fk__node_create(&local->cache, *msg, fk__cell_ref(cell));
+    if (msg != NULL) timer->message = fk__node_create(&local->cache, *msg);
+    if (timer->message != NULL) {
+        timer->message->sender = fk__sender_pack(timer->slot, timer->generation);
+    }
     if (msg == NULL || timer->message != NULL) {
         timer->id.serial = timers->serial + 1;
         timer->fire = fire_create(&local->cache, timer);
@@ -336,14 +337,14 @@ fk_err fk_receive_timeout_set(fk_ctx *ctx, fk_time timeout)
     fk_timer *old = find(cell, 0, TIMER_RECEIVE_TIMEOUT);
     if (timeout == 0) {
         if (old != NULL) end(ctx->worker, cell, old);
-        if (cell->extras != NULL) cell->extras->timers.receive_timeout = 0;
+        cell->flags &= (uint8_t)~FK_CELL_TIMED;
         return FK_OK;
     }
     fk_timer timer = { .period = timeout, .kind = TIMER_RECEIVE_TIMEOUT };
     fk_time now = fk__system_now(ctx->worker->sys);
     timer.due = fk__time_add(now, timeout);
     FK_TRY(start(ctx, &timer, NULL));
-    cell->extras->timers.receive_timeout = timeout;
+    cell->flags |= FK_CELL_TIMED;
     cell->extras->timers.last_message = now;
     return FK_OK;
 }

@@ -21,9 +21,8 @@ typedef struct fk_timers {
     fk_timer **bucket;
     uint32_t bucket_count; /* 0 or a power of two */
     uint32_t count;
-    uint64_t serial;         /* of the timer started last */
-    fk_time receive_timeout; /* 0: none */
-    fk_time last_message;    /* for it */
+    uint64_t serial;      /* of the timer started last */
+    fk_time last_message; /* for the receive timeout */
 } fk_timers;
 
 /* What a fired timer's node carries. */

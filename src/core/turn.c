@@ -12,9 +12,9 @@
 #include "core/extras.h"
 #include "core/mailbox.h"
 
-enum { MESSAGES_PER_CLOCK = 32 };
+enum { MESSAGES_PER_CLOCK = 32, NODE_SPECIAL = FK_NODE_TIMER | FK_NODE_POISON | FK_NODE_PAYLOAD };
 
-void fk__cell_advance(fk_worker *worker, fk_cell *cell, fk_link *next)
+FK_HOT void fk__cell_advance(fk_worker *worker, fk_cell *cell, fk_link *next)
 {
     fk_link *old = fk__mailbox_advance(cell, next);
     if (old == &cell->stub) return;
@@ -24,7 +24,7 @@ void fk__cell_advance(fk_worker *worker, fk_cell *cell, fk_link *next)
 
 /* After a message has been handled or given up: its contents go, and its block too unless it is
  * the head or has been set aside. */
-static void release(fk_worker *worker, fk_cell *cell, fk_node *node)
+static void node_release(fk_worker *worker, fk_cell *cell, fk_node *node)
 {
     if ((node->flags & FK_NODE_LIVE) != 0) return;
     fk__node_drop_contents(&worker->local.cache, node);
@@ -38,7 +38,7 @@ void fk__cell_dead_node(fk_worker *worker, fk_cell *cell, fk_node *node)
         fk_ref to = { cell->slot, node->generation, worker->sys->id };
         fk__dead_node(&worker->local, FK_REASON_STOPPED, to, node);
     }
-    release(worker, cell, node);
+    node_release(worker, cell, node);
 }
 
 /* ---- signals ----------------------------------------------------------------------------- */
@@ -61,81 +61,73 @@ static void handle_signals(fk_worker *worker, fk_cell *cell)
 
 /* ---- messages ---------------------------------------------------------------------------- */
 
-/* The next message of this actor, or NULL. */
-static fk_node *take_rare(fk_worker *worker, fk_cell *cell)
-{
-    fk_node *node = NULL;
-    if ((cell->flags & FK_CELL_RARE) != 0) node = fk__extras_take(worker, cell);
-    if (node == NULL && (fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_BOUNDED) != 0) {
-        node = fk__box_pop(fk__word_ptr(&cell->box, FK_RELAXED), worker->sys);
-    }
-    if (node != NULL) node->flags &= (uint8_t)~FK_NODE_LIVE;
-    return node;
-}
-
+/* The next message of a special cell, or NULL. */
 static fk_node *take(fk_worker *worker, fk_cell *cell)
 {
-    uint32_t gate = fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_BOUNDED;
-    if (FK_UNLIKELY(((uint32_t)cell->flags & FK_CELL_RARE) + gate != 0)) {
-        fk_node *node = take_rare(worker, cell);
-        if (node != NULL) return node;
+    fk_node *node = NULL;
+    if ((cell->flags & FK_CELL_FRONT) != 0) node = fk__extras_take(worker, cell);
+    if (node == NULL && (cell->flags & FK_CELL_BOXED) != 0) {
+        node = fk__box_pop(fk__word_ptr(&cell->box, FK_RELAXED), worker->sys);
+    }
+    if (node != NULL) {
+        node->flags &= (uint8_t)~FK_NODE_LIVE;
+        return node;
     }
     fk_link *link = fk__mailbox_peek(cell);
     if (link == NULL) return NULL;
-    /* The node after it, while this one is being handled. */
-    __builtin_prefetch(fk__word_ptr(&link->next, FK_RELAXED));
     fk__cell_advance(worker, cell, link);
     return FK_CONTAINER(link, fk_node, link);
 }
 
-static fk_err deliver(fk_worker *worker, fk_cell *cell, fk_node *node, const fk_msg *msg)
+static FK_HOT fk_err deliver(fk_worker *worker, fk_cell *cell, fk_node *node, const fk_msg *msg)
 {
     fk_ctx *ctx = &worker->ctx;
     ctx->cell = cell;
     ctx->node = node;
     ctx->msg = msg;
-    ctx->detail[0] = '\0';
     return cell->receive(ctx, cell->state, msg);
 }
 
 static fk_err deliver_timer(fk_worker *worker, fk_cell *cell, fk_node *node)
 {
     fk_msg msg;
-    if (fk__timer_arrived(worker, cell, node, &msg) == NULL) {
-        worker->ctx.msg = NULL;
-        return FK_OK;
-    }
+    if (fk__timer_arrived(worker, cell, node, &msg) == NULL) return FK_OK;
     fk_err err = deliver(worker, cell, node, &msg);
     fk__timer_delivered(worker, cell, node);
     return err;
 }
 
-/* One message from start to end. */
-static void handle(fk_worker *worker, fk_cell *cell, fk_node *node)
+static FK_HOT fk_err deliver_plain(fk_worker *worker, fk_cell *cell, fk_node *node)
 {
-    const fk_type *type = node->type; /* for the report; a stashed node may change hands */
-    fk_err err;
-    if (FK_LIKELY((node->flags & (FK_NODE_TIMER | FK_NODE_POISON | FK_NODE_PAYLOAD)) == 0)) {
-        fk_msg msg = { type, node->bytes, node->len,
-                       { node->sender_slot, node->sender_generation,
-                         node->sender_generation != 0 ? worker->sys->id : 0 } };
-        err = deliver(worker, cell, node, &msg);
-    } else if ((node->flags & FK_NODE_TIMER) != 0) {
-        err = deliver_timer(worker, cell, node);
-    } else if ((node->flags & FK_NODE_POISON) != 0) {
-        cell->flags |= FK_CELL_STOP_SELF;
-        err = FK_OK;
-    } else {
-        fk_msg msg;
-        fk__node_view(node, worker->sys->id, &msg);
-        err = deliver(worker, cell, node, &msg);
+    fk_msg msg = { node->type, node->bytes, node->len,
+                   fk__sender_ref(node->sender, worker->sys->id) };
+    return deliver(worker, cell, node, &msg);
+}
+
+static fk_err deliver_any(fk_worker *worker, fk_cell *cell, fk_node *node)
+{
+    if ((node->flags & NODE_SPECIAL) == 0) return deliver_plain(worker, cell, node);
+    if ((node->flags & FK_NODE_TIMER) != 0) return deliver_timer(worker, cell, node);
+    if ((node->flags & FK_NODE_POISON) != 0) {
+        cell->flags |= FK_CELL_LEAVING;
+        return FK_OK;
     }
-    if (FK_UNLIKELY(node->flags != 0 || &node->link != cell->head)) release(worker, cell, node);
-    if (FK_UNLIKELY(cell->extras != NULL && type != &fk_type_receive_timeout)) {
+    fk_msg msg;
+    fk__node_view(node, worker->sys->id, &msg);
+    return deliver(worker, cell, node, &msg);
+}
+
+/* After receive, when anything is unusual. */
+static void conclude(fk_worker *worker, fk_cell *cell, fk_node *node, fk_err err)
+{
+    const fk_type *type = node->type;
+    node_release(worker, cell, node);
+    if ((cell->flags & FK_CELL_TIMED) != 0 && type != &fk_type_receive_timeout) {
         fk__timers_touch(worker, cell);
     }
-    if (FK_UNLIKELY(err != FK_OK)) fk__cell_failed(worker, cell, type, err);
-    else if (FK_UNLIKELY((cell->flags & FK_CELL_STOP_SELF) != 0)) fk__cell_stop(worker, cell);
+    if (err != FK_OK) fk__cell_failed(worker, cell, type, err);
+    else if ((cell->flags & FK_CELL_LEAVING) != 0) fk__cell_stop(worker, cell);
+    worker->ctx.detail[0] = '\0';
 }
 
 /* ---- the turn ---------------------------------------------------------------------------- */
@@ -144,18 +136,18 @@ static void run_start_hook(fk_worker *worker, fk_cell *cell)
 {
     fk_ctx *ctx = &worker->ctx;
     cell->life = FK_LIFE_RUNNING;
-    if (cell->props->start == NULL) return;
+    cell->flags &= (uint8_t)~FK_CELL_HALTED;
     ctx->cell = cell;
     ctx->node = NULL;
     ctx->msg = NULL;
-    ctx->detail[0] = '\0';
     fk_err err = cell->props->start(ctx, cell->state);
     if (err != FK_OK) fk__cell_failed(worker, cell, NULL, err);
-    else if ((cell->flags & FK_CELL_STOP_SELF) != 0) fk__cell_stop(worker, cell);
+    else if ((cell->flags & FK_CELL_LEAVING) != 0) fk__cell_stop(worker, cell);
+    ctx->detail[0] = '\0';
 }
 
 /* The cell takes no user messages now: it sleeps on whatever is in its queue. */
-static bool rest(fk_worker *worker, fk_cell *cell)
+static bool turn_rest(fk_worker *worker, fk_cell *cell)
 {
     if (cell->life == FK_LIFE_FREE) { /* no actor: late messages go */
         fk_link *link;
@@ -176,47 +168,92 @@ static bool slice_is_over(fk_worker *worker, fk_time *began)
     return now - *began > worker->sys->slice;
 }
 
-/* Counted once a turn; a turn that ends by stopping counts, too. */
-static bool end_turn(fk_worker *worker, uint32_t done, bool ready)
+static bool is_stale(const fk_cell *cell, const fk_node *node)
 {
-    worker->messages += done;
-    worker->budget -= done < worker->budget ? done : worker->budget;
-    fk__stat_add(&worker->local.stats.processed, done);
-    return ready;
+    uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED);
+    return node->generation != generation && FK_SAFEGUARD(STALE_CHECK);
 }
 
-bool fk__cell_turn(fk_worker *worker, fk_cell *cell)
+/* What a turn comes to. */
+typedef struct outcome {
+    uint32_t done; /* messages handled */
+    bool ready;    /* there may be more: the token is still held */
+} outcome;
+
+/* The long way: everything that can be special. */
+static FK_COLD outcome turn_special(fk_worker *worker, fk_cell *cell, uint32_t budget, uint32_t done)
 {
-    uint32_t budget = worker->budget;
-    uint32_t done = 0;
     fk_time began = 0;
     if (cell->life == FK_LIFE_STARTING) run_start_hook(worker, cell);
-    if (cell->life == FK_LIFE_RUNNING && cell->props->throughput != 0 &&
-        cell->props->throughput < budget) {
+    if ((cell->flags & FK_CELL_LIMITED) != 0 && cell->props->throughput < budget) {
         budget = cell->props->throughput;
     }
     for (;;) {
         if (FK_SAFEGUARD(SYSTEM_FIRST) || fk__mailbox_peek(cell) == NULL) {
-            if (FK_UNLIKELY(fk__mailbox_has_signal(cell))) handle_signals(worker, cell);
+            if (fk__mailbox_has_signal(cell)) handle_signals(worker, cell);
         }
-        if (FK_UNLIKELY(cell->life != FK_LIFE_RUNNING || cell->suspended != 0)) {
-            return end_turn(worker, done, rest(worker, cell));
+        if ((cell->flags & FK_CELL_HALTED) != 0) {
+            return (outcome){ done, turn_rest(worker, cell) };
         }
-        if (FK_UNLIKELY(done >= budget)) return end_turn(worker, done, true);
+        if (done >= budget) return (outcome){ done, true };
         fk_node *node = take(worker, cell);
         if (node == NULL) {
-            bool idle = fk__mailbox_idle(cell, (uintptr_t)cell->head);
-            return end_turn(worker, done, !idle);
+            return (outcome){ done, !fk__mailbox_idle(cell, (uintptr_t)cell->head) };
         }
-        uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED);
-        if (FK_UNLIKELY(node->generation != generation) && FK_SAFEGUARD(STALE_CHECK)) {
+        if (is_stale(cell, node)) {
             fk__cell_dead_node(worker, cell, node);
             continue;
         }
-        handle(worker, cell, node);
-        done++;
-        if (FK_UNLIKELY(done % MESSAGES_PER_CLOCK == 0 && slice_is_over(worker, &began))) {
-            budget = done;
+        fk_err err = deliver_any(worker, cell, node);
+        conclude(worker, cell, node, err);
+        if (++done % MESSAGES_PER_CLOCK == 0 && slice_is_over(worker, &began)) {
+            return (outcome){ done, true };
         }
     }
+}
+
+/* The short way: a running actor with an unbounded mailbox and ordinary messages. Whatever else
+ * turns up goes the long way from there on. */
+static FK_HOT outcome turn_plain(fk_worker *worker, fk_cell *cell, uint32_t budget)
+{
+    fk_time began = 0;
+    uint32_t done = 0;
+    for (;;) {
+        if (FK_UNLIKELY(fk__mailbox_has_signal(cell))) break;
+        if (FK_UNLIKELY(done >= budget)) return (outcome){ done, true };
+        fk_link *link = fk__mailbox_peek(cell);
+        if (link == NULL) {
+            return (outcome){ done, !fk__mailbox_idle(cell, (uintptr_t)cell->head) };
+        }
+        /* The node after it, while this one is being handled. */
+        __builtin_prefetch(fk__word_ptr(&link->next, FK_RELAXED));
+        fk__cell_advance(worker, cell, link);
+        fk_node *node = FK_CONTAINER(link, fk_node, link);
+        if (FK_UNLIKELY(is_stale(cell, node))) {
+            fk__cell_dead_node(worker, cell, node);
+            continue;
+        }
+        fk_err err = FK_LIKELY((node->flags & NODE_SPECIAL) == 0)
+                         ? deliver_plain(worker, cell, node)
+                         : deliver_any(worker, cell, node);
+        done++;
+        if (FK_UNLIKELY((unsigned)err + node->flags + (cell->flags & FK_CELL_SPECIAL) != 0)) {
+            conclude(worker, cell, node, err);
+            if ((cell->flags & FK_CELL_SPECIAL) != 0) break;
+        }
+        if (FK_UNLIKELY(done % MESSAGES_PER_CLOCK == 0) && slice_is_over(worker, &began)) {
+            return (outcome){ done, true };
+        }
+    }
+    return turn_special(worker, cell, budget, done);
+}
+
+FK_HOT bool fk__cell_turn(fk_worker *worker, fk_cell *cell)
+{
+    bool is_plain = (cell->flags & FK_CELL_SPECIAL) == 0 && FK_SAFEGUARD(SYSTEM_FIRST);
+    uint32_t budget = (uint32_t)(worker->done_limit - worker->done);
+    outcome turn = FK_LIKELY(is_plain) ? turn_plain(worker, cell, budget)
+                                       : turn_special(worker, cell, budget, 0);
+    worker->done += turn.done;
+    return turn.ready;
 }

@@ -7,7 +7,7 @@
 #include "core/system.h"
 
 /* The worker holds the cell's run token. Returns true when the cell stays ready, false when the
- * token is gone. Takes what it uses from worker->budget. */
+ * token is gone. Handles no more than worker->done_limit allows. */
 bool fk__cell_turn(fk_worker *worker, fk_cell *cell);
 
 /* Makes the node behind the head the head, and frees the old one if nobody holds it. */

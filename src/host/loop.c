@@ -9,7 +9,7 @@
 
 #include "host/host.h"
 
-enum { TURNS_AT_ONCE = 1024 };
+enum { WINDOWS_AT_ONCE = 16 };
 
 static void loop_wake(void *ctx, uint32_t worker)
 {
@@ -73,11 +73,11 @@ size_t fk_host_run_once(fk_system *sys, fk_time timeout)
         poll(&p, 1, ms > INT_MAX ? INT_MAX : (int)ms);
     }
     drain(host->fd); /* before running: what comes now makes it readable again */
-    uint64_t before = worker->turns_run;
+    uint32_t before = fk__half_load(&worker->turns, FK_RELAXED);
     fk_system *outer = fk__host_inside;
     fk__host_inside = sys;
-    fk_time wait = fk__worker_run(worker, TURNS_AT_ONCE);
+    fk_time wait = fk__worker_run(worker, WINDOWS_AT_ONCE);
     fk__host_inside = outer;
     if (wait == 0) loop_wake(host, 0); /* there is more */
-    return (size_t)(worker->turns_run - before);
+    return fk__half_load(&worker->turns, FK_RELAXED) - before;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -110,39 +111,43 @@ void fk__host_notify(void *ctx, uint32_t *word)
     futex(word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
 }
 
-/* A lock is 0 free, 1 held, 2 held with somebody asleep. */
+/* A lock is 0 free, 1 held. It is held for a few dozen instructions, so whoever has to wait spins,
+ * and if the holder has lost its core, gives up its own; that keeps the release a plain store. */
 
 static fk_half *lock_word(fk_lock *lock)
 {
     return (fk_half *)(void *)&lock->word;
 }
 
-_Static_assert(sizeof(fk_half) == sizeof(uint32_t), "a futex is 32 bits");
+_Static_assert(sizeof(fk_half) == sizeof(uint32_t), "a lock is 32 bits");
+
+static bool lock_try(fk_half *word)
+{
+    uint32_t seen = 0;
+    /* Acquire pairs with the release in host_unlock. */
+    return fk__half_load(word, FK_RELAXED) == 0 && fk__half_cas(word, &seen, 1, FK_ACQUIRE);
+}
+
+static FK_COLD void lock_wait(fk_half *word)
+{
+    for (uint32_t i = 1;; i++) {
+        if (lock_try(word)) return;
+        if (i % LOCK_SPINS == 0) sched_yield();
+        else fk__cpu_relax();
+    }
+}
 
 static void host_lock(void *ctx, fk_lock *lock)
 {
     (void)ctx;
-    fk_half *word = lock_word(lock);
-    uint32_t seen = 0;
-    if (FK_LIKELY(fk__half_cas(word, &seen, 1, FK_ACQUIRE))) return; /* pairs with unlock */
-    for (int i = 0; i < LOCK_SPINS; i++) {
-        seen = 0;
-        if (fk__half_load(word, FK_RELAXED) == 0 && fk__half_cas(word, &seen, 1, FK_ACQUIRE)) {
-            return;
-        }
-        fk__cpu_relax();
-    }
-    while (fk__half_swap(word, 2, FK_ACQUIRE) != 0) {
-        futex(&lock->word, FUTEX_WAIT_PRIVATE, 2, NULL);
-    }
+    if (FK_UNLIKELY(!lock_try(lock_word(lock)))) lock_wait(lock_word(lock));
 }
 
 static void host_unlock(void *ctx, fk_lock *lock)
 {
     (void)ctx;
-    uint32_t was = fk__half_swap(lock_word(lock), 0, FK_RELEASE);
-    FK_ASSERT(was != 0);
-    if (FK_UNLIKELY(was == 2)) futex(&lock->word, FUTEX_WAKE_PRIVATE, 1, NULL);
+    FK_ASSERT(fk__half_load(lock_word(lock), FK_RELAXED) == 1);
+    fk__half_store(lock_word(lock), 0, FK_RELEASE);
 }
 
 /* Stacks of different threads are far apart, so the address of anything on them tells them

@@ -11,6 +11,11 @@ sys.dont_write_bytecode = True
 import common
 
 
+# clang takes a .c file that is included for a header and so warns of an inline function with
+# an external definition that calls static ones; in a file of its own that is correct C.
+ARTEFACTS = ["-Wno-static-in-inline"]
+
+
 def sources(root):
     return [file for part in common.FREESTANDING_PARTS
             for file in sorted((root / "src" / part).glob("*.c"))]
@@ -22,12 +27,14 @@ def check(root):
                    for file in sources(root))
     for compiler in common.compilers("gcc", "clang", "cc"):
         with common.Sandbox({"unity.c": text}) as folder:
-            code, output = common.run([compiler, "-std=c11", "-O1", *common.WARNINGS,
+            code, output = common.run([compiler, "-std=c11", "-O1", *common.WARNINGS, *ARTEFACTS,
                                        "-ffreestanding", "-fno-stack-protector", "-c",
                                        "-I", root / "include", "-I", root / "src",
                                        folder / "unity.c", "-o", folder / "unity.o"])
         if code != 0:
-            problems.append(f"unity build with {compiler}:\n{output}")
+            telling = [line for line in output.splitlines()
+                       if ": error:" in line or "previous definition" in line]
+            problems.append("\n  ".join([f"unity build with {compiler}:", *telling]))
     return problems
 
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The command table. A new command is one line here, one in cli.h and a file of its own. */
+
+#include "cli.h"
+
+#include <fraktor/fraktor.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct command {
+    const char *name;
+    const char *about;
+    cli_command_fn run;
+} command;
+
+static const command COMMANDS[] = {
+    { "bench", "measure this machine with the classic actor workloads", cli_bench },
+    { "demo", "run a bank of actors for a while and show that no money is lost", cli_demo },
+    { "sim", "run the deterministic simulator (the program fraktor-sim)", cli_sim },
+};
+
+enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };
+
+static void usage(FILE *out)
+{
+    fputs("usage: fraktor COMMAND [ARGUMENT]...\n"
+          "       fraktor --help | --version\n"
+          "\n"
+          "The actor runtime fraktor, from the command line.\n"
+          "\n"
+          "commands:\n",
+          out);
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        fprintf(out, "  %-8s%s\n", COMMANDS[i].name, COMMANDS[i].about);
+    }
+    fputs("\n"
+          "'fraktor COMMAND --help' explains one, with an example. Every command takes --json and\n"
+          "then prints one object per line. Exit code: 0 ok, 1 failed, 2 wrong usage.\n"
+          "\n"
+          "example: fraktor bench pingpong --threads 2 --json\n",
+          out);
+}
+
+static const command *find(const char *name)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(COMMANDS[i].name, name) == 0) return &COMMANDS[i];
+    }
+    return NULL;
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("fraktor %s\n", fk_version());
+        return CLI_OK;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        usage(stdout);
+        return CLI_OK;
+    }
+    const command *found = find(argv[1]);
+    if (found == NULL) return cli_usage_error("", "there is no command '%s'", argv[1]);
+    return found->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    int code = dispatch(argc, argv);
+    /* Output that did not arrive (a full disk, say) must not look like success. */
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        if (code == CLI_OK) code = cli_failed("", "cannot write to stdout");
+    }
+    return code;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "sim/kernel.h"
+
+#include "base/base.h"
+#include "core/mailbox.h"
+#include "sim/quarantine.h"
+#include "sim/sometimes.h"
+
+fk_kernel fk__kernel;
+
+static fk_ledger *const l = &fk__ledger;
+
+static void on_failure(void *user, const fk_failure *failure)
+{
+    (void)user;
+    fk__person_failed(failure->actor);
+}
+
+/* ---- looking at it while nobody runs ----------------------------------------------------- */
+
+/* What holds of every cell at every moment, whoever stands where. */
+static void check_cell(const fk_cell *cell, bool is_sc)
+{
+    uintptr_t tail = fk__word_load(&cell->tail, FK_RELAXED);
+    bool is_idle = (tail & FK_TAIL_IDLE) != 0;
+    bool is_alive = (fk__half_load(&cell->generation, FK_RELAXED) & 1) != 0;
+    FK_ASSERT(cell->head != NULL);
+    if (!is_idle) return;
+    bool takes = cell->life == FK_LIFE_RUNNING && cell->suspended == 0;
+    FK_ASSERT(!takes || (tail & ~FK_TAIL_IDLE) == (uintptr_t)cell->head);
+    FK_ASSERT(!is_sc || is_alive == (cell->life != FK_LIFE_FREE));
+}
+
+static void check_worker(const fk_worker *worker)
+{
+    if (worker->wheel_lock.word == 0) fk__wheel_check(&worker->wheel);
+    FK_ASSERT((worker->overflow_len == 0) == (worker->overflow_first == NULL));
+}
+
+static void watch_pause(void)
+{
+    const fk_system *sys = fk__kernel.sys;
+    bool is_sc = fk__world_swarm()->memory == FK_MEMORY_SC;
+    if (sys == NULL) return;
+    for (uint32_t i = 0; i < sys->slots.chunks * FK_CHUNK_CELLS; i++) {
+        check_cell(fk__slots_at(&sys->slots, i), is_sc);
+    }
+    for (uint32_t i = 0; i < sys->dispatch.workers; i++) check_worker(sys->dispatch.worker[i]);
+}
+
+static void check_nothing_ready(const fk_worker *worker)
+{
+    bool is_ready = fk__word_load(&worker->next, FK_RELAXED) != 0 ||
+                    fk__word_load(&worker->inbox, FK_RELAXED) != 0 ||
+                    fk__ready_len(worker) != 0 || worker->overflow_first != NULL;
+    if (is_ready) fk__world_fail("A5", "worker %u sleeps on ready actors", (unsigned)worker->id);
+}
+
+static void watch_rest(bool for_ever)
+{
+    fk_system *sys = fk__kernel.sys;
+    if (sys == NULL) return;
+    fk__ledger_note(FK_FACT_REST, FK_NOBODY, FK_NOBODY, 0, for_ever);
+    if (l->pending != 0) {
+        fk__world_fail("A5", "everybody sleeps, %u messages wait", (unsigned)l->pending);
+    }
+    for (uint32_t i = 0; i < sys->dispatch.workers; i++) {
+        check_nothing_ready(sys->dispatch.worker[i]);
+        check_worker(sys->dispatch.worker[i]);
+    }
+    for (const fk_worker *w = sys->dispatch.pinned; w != NULL; w = w->pinned_next) {
+        check_nothing_ready(w);
+    }
+    if (fk__word_load(&sys->dispatch.inject, FK_RELAXED) != 0) {
+        fk__world_fail("A5", "everybody sleeps on injected actors");
+    }
+    if (for_ever && fk__kernel.outsiders != 0) fk__world_fail("A5", "a sender sleeps for ever");
+    fk__system_check(sys);
+    fk__alarm_check_due(for_ever);
+}
+
+/* ---- the program ------------------------------------------------------------------------- */
+
+static fk_system *create(void)
+{
+    const fk_swarm *s = fk__world_swarm();
+    fk_port port = fk__world_port();
+    fk_system_config config = { .name = "sim",
+                                .throughput = s->throughput,
+                                .slice = s->slice,
+                                .actors_max = s->actors_max,
+                                .pools_malloc = s->is_direct,
+                                .on_dead_letter = fk__kernel_letter,
+                                .on_failure = on_failure };
+    fk_system *sys = NULL;
+    fk__world_set_faults(s->creation_fails);
+    while (fk__system_create(&config, &port, s->workers, &sys) != FK_OK) {
+        FK_SOMETIMES_HIT(CREATION_FAILED);
+        if (!s->creation_fails) fk__world_fail("A14", "the system cannot be created");
+        if (fk__world_bytes() != 0) fk__world_fail("A14", "a failed creation leaves memory");
+        if (fk__world_one_in(3)) fk__world_set_faults(false);
+    }
+    fk__world_set_faults(false);
+    sys->host = (fk_host_ops){ .pin = fk__kernel_pin, .wake = fk__world_worker_wake };
+    return sys;
+}
+
+static void start_workers(fk_system *sys)
+{
+    for (uint32_t i = 0; i < sys->dispatch.workers; i++) {
+        fk__kernel.threads++;
+        FK_ASSERT(fk__world_spawn(fk__kernel_worker, sys->dispatch.worker[i]));
+    }
+}
+
+/* What there is before anything may fail. */
+static void populate(void)
+{
+    const fk_swarm *s = fk__world_swarm();
+    for (uint32_t i = 0; i < s->actors_first; i++) fk__kernel_spawn(NULL, FK_NOBODY, false);
+    for (uint32_t i = 0; i < s->actors_first * 2; i++) {
+        uint32_t to = fk__kernel_pick();
+        bool blocks = to != FK_NOBODY && l->person[to].overflow == FK_OVERFLOW_BLOCK;
+        if (!blocks) fk__kernel_send(NULL, FK_NOBODY, to, 0);
+    }
+}
+
+static bool is_time_to_stop(void)
+{
+    uint32_t at = fk__world_swarm()->stop_at;
+    return at != 0 && l->facts >= at;
+}
+
+static bool are_outsiders_done(void)
+{
+    return fk__kernel.outsiders == 0;
+}
+
+static bool are_threads_done(void)
+{
+    return fk__kernel.threads == 0;
+}
+
+static void check_stats(fk_system *sys)
+{
+    fk_stats stats;
+    fk_stats_get(sys, &stats);
+    for (int i = 0; i < FK_REASON_COUNT; i++) {
+        if (stats.dead_letters[i] != l->letters[i]) {
+            fk__world_fail("A1", "%llu dead letters \"%s\" counted, %llu seen",
+                           (unsigned long long)stats.dead_letters[i], fk_reason_name((fk_reason)i),
+                           (unsigned long long)l->letters[i]);
+        }
+    }
+    if (stats.spawned != l->spawned) fk__world_fail("A15", "the count of spawns is wrong");
+    if (stats.failures != l->failures) fk__world_fail("A15", "the count of failures is wrong");
+    if (stats.timers != 0) fk__world_fail("A14", "timers are left");
+    if (stats.processed < l->received) fk__world_fail("A15", "the count of messages is wrong");
+    if (stats.steals != 0) FK_SOMETIMES_HIT(STEAL);
+    if (fk__half_load(&sys->dispatch.calm, FK_RELAXED) != 0) FK_SOMETIMES_HIT(CALM);
+}
+
+/* As fk_system_stop() does it. */
+static void stop_and_destroy(fk_system *sys)
+{
+    fk_ref guardian = fk__cell_ref(sys->guardian);
+    fk__ledger_note(FK_FACT_STOPPING, FK_NOBODY, FK_NOBODY, 0, 0);
+    l->is_stopping = true;
+    fk__system_begin_stop(sys);
+    if (fk__world_one_in(4)) fk__system_begin_stop(sys); /* twice is once */
+    if (fk_await_stopped(sys, guardian, FK_NEVER) != FK_OK) {
+        fk__world_fail("A14", "the system does not stop");
+    }
+    fk__ledger_note(FK_FACT_DOWN, FK_NOBODY, FK_NOBODY, 0, 0);
+    if (!fk__system_is_down(sys)) fk__world_fail("A14", "stopped, and not down");
+    fk__person_check_ended();
+    fk__world_await(are_outsiders_done);
+    fk__dispatch_shutdown(sys);
+    fk__world_await(are_threads_done);
+    if (fk__kernel.threads != 0) fk__world_fail("A14", "a worker never returned");
+    check_stats(sys);
+    fk__kernel.sys = NULL;
+    l->is_ending = true;
+    fk__system_destroy(sys);
+    fk__ledger_note(FK_FACT_GONE, FK_NOBODY, FK_NOBODY, 0, 0);
+}
+
+static void check_end(void)
+{
+    fk__mail_check_ended();
+    fk__alarm_check_ended();
+    if (fk__world_bytes() != 0) fk__world_fail("A14", "%zu bytes are left", fk__world_bytes());
+    if (l->received == 0 && fk__world_swarm()->stop_at == 0) {
+        fk__world_fail("progress", "no message was handled");
+    }
+}
+
+static void kernel_main(void *arg, uint32_t thread)
+{
+    const fk_swarm *s = fk__world_swarm();
+    (void)arg;
+    (void)thread;
+    fk_system *sys = create();
+    fk__kernel.sys = sys;
+    bool is_early = !s->is_solo && fk__world_one_in(2);
+    if (is_early) start_workers(sys);
+    populate();
+    l->may_lack_memory = s->fail_in != 0 || s->memory_spare != 0;
+    fk__world_set_faults(true);
+    if (s->memory_spare != 0) {
+        sys->mem.max = fk__world_bytes() + s->memory_spare;
+        fk__world_set_limit(sys->mem.max);
+    }
+    fk__kernel.outsiders = s->outsiders;
+    for (uint32_t i = 0; i < s->outsiders; i++) {
+        FK_ASSERT(fk__world_spawn(fk__kernel_outsider, NULL));
+    }
+    if (!is_early) start_workers(sys);
+    fk__world_await(is_time_to_stop);
+    if (is_time_to_stop()) FK_SOMETIMES_HIT(ENDED_EARLY);
+    else FK_SOMETIMES_HIT(ENDED_AT_REST);
+    stop_and_destroy(sys);
+    check_end();
+}
+
+const char *fk__kernel_run(uint64_t seed)
+{
+    static const fk_world_watch WATCH = { watch_pause, watch_rest };
+    fk_swarm swarm;
+    fk__swarm_draw(&swarm, seed);
+    fk__kernel = (fk_kernel){ 0 };
+    fk__world_begin(&swarm);
+    fk__ledger_begin();
+    if (swarm.memory != FK_MEMORY_SC) FK_SOMETIMES_HIT(WEAK_MEMORY);
+    if (swarm.is_direct) FK_SOMETIMES_HIT(DIRECT_BLOCKS);
+    else FK_SOMETIMES_HIT(POOLED_BLOCKS);
+    const char *found = fk__world_run(kernel_main, &WATCH);
+    if (found == NULL) found = fk__quarantine_end();
+    return found;
+}

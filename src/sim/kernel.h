@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_SIM_KERNEL_H
+#define FK_SIM_KERNEL_H
+
+/*
+ * The scenario "kernel": one system, actors that do everything the public API offers at random,
+ * threads outside that send, spawn and stop, and a program that starts it all and stops it at
+ * some moment. Everything goes through include/fraktor; what the system does is recorded in the
+ * ledger, which finds what is wrong. Private headers are used to drive the workers, as the host
+ * does, and to look at queues while nobody runs.
+ */
+
+#include "core/system.h"
+#include "sim/ledger.h"
+#include "sim/world.h"
+
+typedef struct fk_kernel {
+    fk_system *sys;       /* NULL before and after */
+    uint32_t threads;     /* workers and pinned workers that run */
+    uint32_t outsiders;   /* that have not returned */
+    uint32_t pinned;      /* threads made for pinned actors */
+    uint32_t letter_depth; /* mask of threads in on_dead_letter */
+} fk_kernel;
+
+extern fk_kernel fk__kernel;
+
+/* One run of that seed: NULL, or what was found. */
+const char *fk__kernel_run(uint64_t seed);
+
+/* ---- kernel_mail.c: messages ------------------------------------------------------------- */
+
+typedef enum fk_mail_kind {
+    FK_KIND_NOTE,
+    FK_KIND_WIDE,
+    FK_KIND_OWNED,
+    FK_KIND_LARGE,
+    FK_KIND_CARGO,
+    FK_KIND_TEXT,
+    FK_KIND_SENDABLE, /* how many of the above */
+    FK_KIND_PARCEL = FK_KIND_SENDABLE,
+    FK_KIND_TICK, /* of timers */
+    FK_KIND_BELL,
+    FK_KIND_COUNT
+} fk_mail_kind;
+
+typedef struct fk_envelope {
+    _Alignas(16) unsigned char bytes[256];
+    fk_str text;
+} fk_envelope;
+
+/* Writes a message of that kind; the result points into the envelope. */
+fk_out fk__kernel_make(fk_envelope *envelope, fk_mail_kind kind, uint32_t number);
+/* The number that a message carries; its bytes are checked. */
+uint32_t fk__kernel_read(const fk_type *type, const void *data, size_t len, fk_mail_kind *kind);
+int64_t fk__kernel_priority(const fk_msg *msg);
+void fk__kernel_letter(void *user, const fk_dead_letter *letter);
+
+/* Sends. ctx NULL: from outside, and from is FK_NOBODY. */
+bool fk__kernel_may_send(void);
+void fk__kernel_send(fk_ctx *ctx, uint32_t from, uint32_t to, uint32_t rounds);
+void fk__kernel_reply(fk_ctx *ctx, uint32_t from, uint32_t to, uint32_t rounds);
+void fk__kernel_send_bogus(fk_ctx *ctx, uint32_t from);
+void fk__kernel_send_parcel(fk_ctx *ctx, uint32_t from);
+/* Somebody whose ref is known, perhaps dead; FK_NOBODY when there is none. */
+uint32_t fk__kernel_pick(void);
+
+/* ---- kernel_actor.c: actors -------------------------------------------------------------- */
+
+/* ctx NULL: under /user. */
+void fk__kernel_spawn(fk_ctx *ctx, uint32_t parent, bool is_named);
+void fk__kernel_stop_other(uint32_t by);
+void fk__kernel_poison(void);
+
+/* kernel_acts.c: what an actor does with a message. */
+typedef struct fk_scene {
+    fk_ctx *ctx;
+    uint32_t actor;
+    const fk_msg *msg; /* NULL in hooks */
+    uint32_t mail;     /* being handled; 0: none */
+    uint32_t alarm;    /* being handled; 0: none */
+    bool is_used;      /* forwarded or stashed */
+    fk_err err;
+} fk_scene;
+
+void fk__kernel_act(fk_scene *scene, fk_act act);
+/* The receive functions that become changes between. */
+fk_err fk__kernel_receive_0(fk_ctx *ctx, void *state, const fk_msg *msg);
+fk_err fk__kernel_receive_1(fk_ctx *ctx, void *state, const fk_msg *msg);
+
+/* ---- kernel_thread.c: threads ------------------------------------------------------------ */
+
+void fk__kernel_worker(void *arg, uint32_t thread);
+fk_err fk__kernel_pin(void *ctx, fk_worker *worker);
+void fk__kernel_outsider(void *arg, uint32_t thread);
+
+#endif /* FK_SIM_KERNEL_H */

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "sim/kernel.h"
+
+#include "base/base.h"
+#include "sim/sometimes.h"
+
+#include <stdio.h>
+
+static fk_ledger *const l = &fk__ledger;
+
+/* An actor's state. */
+typedef struct sim_body {
+    uint32_t actor;
+    uint32_t canary;
+    unsigned char rest[280];
+} sim_body;
+
+static const uint32_t CANARY = 0xB0D1E5u;
+
+static uint32_t who(const void *state)
+{
+    const sim_body *body = state;
+    if (body->canary != CANARY) fk__world_fail("A4", "an actor's state is damaged");
+    return body->actor;
+}
+
+/* ---- hooks and receive ------------------------------------------------------------------- */
+
+static void act_some(fk_scene *scene, uint32_t acts)
+{
+    const fk_swarm *s = fk__world_swarm();
+    for (uint32_t i = 0; i < acts && scene->err == FK_OK; i++) {
+        uint32_t draw = fk__world_below(s->weight_sum);
+        fk__kernel_act(scene, fk__swarm_act(s, draw));
+    }
+}
+
+static fk_err start_hook(fk_ctx *ctx, void *state)
+{
+    uint32_t actor = who(state);
+    fk_scene scene = { .ctx = ctx, .actor = actor };
+    fk__person_begin_start(actor, fk_self(ctx));
+    act_some(&scene, fk__world_below(3));
+    if (scene.err != FK_OK) FK_SOMETIMES_HIT(FAILED_START);
+    fk__person_end_start(actor, scene.err);
+    return scene.err;
+}
+
+static void stop_hook(fk_ctx *ctx, void *state)
+{
+    uint32_t actor = who(state);
+    fk_scene scene = { .ctx = ctx, .actor = actor };
+    fk__person_begin_stop(actor, fk_self(ctx));
+    if (fk__world_one_in(4)) {
+        uint32_t before = l->mail_count;
+        act_some(&scene, 1);
+        if (l->mail_count != before) FK_SOMETIMES_HIT(STOP_HOOK_SENDS);
+    }
+    fk__alarm_stop_all(actor);
+    fk__person_end_stop(actor);
+}
+
+/* Periodic timers and receive timeouts end after a few times, so that a run does. */
+static void end_endless(fk_scene *scene)
+{
+    fk_person *p = &l->person[scene->actor];
+    if (scene->alarm != 0) {
+        const fk_alarm *alarm = &l->alarm[scene->alarm];
+        bool is_on = alarm->state == FK_ALARM_ACTIVE && p->alarm[alarm->key] == scene->alarm;
+        if (is_on != fk_timer_is_active(scene->ctx, alarm->key) && p->alarm[alarm->key] == 0) {
+            fk__world_fail("A11", "is_active of an ended timer");
+        }
+        if (!is_on || alarm->mode == FK_TIMER_ONCE || alarm->fires < 3) return;
+        uint32_t key = alarm->key;
+        fk__alarm_cancelled(scene->actor, key, fk_timer_cancel(scene->ctx, key));
+    } else if (scene->mail == 0 && fk__world_one_in(2)) {
+        fk__alarm_timeout_set(scene->actor, 0);
+        if (fk_receive_timeout_set(scene->ctx, 0) != FK_OK) {
+            fk__world_fail("A11", "a receive timeout cannot be ended");
+        }
+    }
+}
+
+static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg, uint32_t behaviour)
+{
+    uint32_t actor = who(state);
+    fk_scene scene = { .ctx = ctx, .actor = actor, .msg = msg };
+    fk__person_begin_receive(actor, fk_self(ctx), behaviour);
+    if (msg->type == &fk_type_receive_timeout) {
+        fk__alarm_timeout(actor);
+    } else {
+        fk_mail_kind kind;
+        uint32_t number = fk__kernel_read(msg->type, msg->data, msg->len, &kind);
+        if (kind >= FK_KIND_TICK) {
+            fk__alarm_fire(actor, number);
+            scene.alarm = number;
+        } else {
+            scene.mail = fk__mail_receive(actor, number, msg->sender);
+            const fk_mail *mail = fk__mail_at(scene.mail);
+            if (mail->rounds > 0 && mail->origin != FK_NOBODY) {
+                fk__kernel_reply(ctx, actor, mail->origin, mail->rounds - 1u);
+            }
+        }
+    }
+    act_some(&scene, fk__world_below(fk__world_swarm()->acts_max + 1));
+    end_endless(&scene);
+    fk__person_end_receive(actor, scene.err);
+    return scene.err;
+}
+
+fk_err fk__kernel_receive_0(fk_ctx *ctx, void *state, const fk_msg *msg)
+{
+    return receive(ctx, state, msg, 0);
+}
+
+fk_err fk__kernel_receive_1(fk_ctx *ctx, void *state, const fk_msg *msg)
+{
+    return receive(ctx, state, msg, 1);
+}
+
+/* ---- spawning ---------------------------------------------------------------------------- */
+
+/* One of the bits of mask. */
+static uint32_t pick_bit(uint32_t mask)
+{
+    uint32_t n = fk__world_below((uint32_t)__builtin_popcount(mask));
+    for (; n > 0; n--) mask &= mask - 1;
+    return (uint32_t)__builtin_ctz(mask);
+}
+
+static void draw_props(fk_props *props, fk_person *person)
+{
+    const fk_swarm *s = fk__world_swarm();
+    props->receive = fk__kernel_receive_0;
+    props->stop = stop_hook;
+    props->mailbox = (fk_mailbox_kind)pick_bit(s->mailboxes);
+    if (props->mailbox == FK_MAILBOX_BOUNDED) {
+        props->overflow = (fk_overflow)pick_bit(s->overflows);
+        props->capacity = 1 + fk__world_below(5);
+    } else if (props->mailbox >= FK_MAILBOX_PRIORITY) {
+        props->priority = fk__kernel_priority;
+    }
+    if (fk__world_one_in(2)) props->start = start_hook;
+    if (fk__world_one_in(4)) props->throughput = 1 + fk__world_below(4);
+    props->stash_max = 1 + fk__world_below(8);
+    props->state_size = sizeof(sim_body) - fk__world_below(256);
+    if (s->pinned_max != 0 && fk__world_one_in(8)) props->dispatcher = FK_DISPATCHER_PINNED;
+    person->mailbox = (uint8_t)props->mailbox;
+    person->overflow = (uint8_t)props->overflow;
+    person->capacity = props->capacity;
+    person->stash_max = props->stash_max;
+    person->has_start = props->start != NULL;
+    person->is_pinned = props->dispatcher == FK_DISPATCHER_PINNED;
+    if (props->mailbox == FK_MAILBOX_PRIORITY) FK_SOMETIMES_HIT(PRIORITY);
+    if (props->mailbox == FK_MAILBOX_STABLE) FK_SOMETIMES_HIT(STABLE);
+    if (props->mailbox == FK_MAILBOX_CONTROL) FK_SOMETIMES_HIT(CONTROL);
+}
+
+static void count_outcome(const fk_person *p, fk_err err)
+{
+    if (err == FK_E_NAME_TAKEN) FK_SOMETIMES_HIT(NAME_TAKEN);
+    if (err == FK_E_STOPPING) FK_SOMETIMES_HIT(SPAWN_STOPPING);
+    if (err == FK_E_NOMEM) FK_SOMETIMES_HIT(SPAWN_NO_MEMORY);
+    if (err == FK_E_LIMIT && fk__world_swarm()->actors_max != 0) FK_SOMETIMES_HIT(ACTORS_LIMIT);
+    if (err == FK_E_LIMIT && fk__world_swarm()->memory_spare != 0) FK_SOMETIMES_HIT(MEMORY_LIMIT);
+    if (err == FK_E_OS) FK_SOMETIMES_HIT(PIN_REFUSED);
+    if (err == FK_OK && p->is_pinned) FK_SOMETIMES_HIT(PINNED);
+}
+
+void fk__kernel_spawn(fk_ctx *ctx, uint32_t parent, bool is_named)
+{
+    const fk_swarm *s = fk__world_swarm();
+    uint32_t alive_max = s->actors_max != 0 ? s->actors_max + 2 : s->actors_alive;
+    fk_person person = { .parent = (uint16_t)parent };
+    fk_props props = { 0 };
+    sim_body body = { .canary = CANARY };
+    fk_ref ref = FK_REF_NONE;
+    char name[16] = "";
+    if (l->alive >= alive_max || l->person_count >= FK_ACTORS_MAX - FK_MACHINE_THREADS_MAX) return;
+    draw_props(&props, &person);
+    if (is_named) person.name = (uint16_t)(1 + fk__world_below(4));
+    if (is_named) snprintf(name, sizeof(name), "n%u", (unsigned)person.name);
+    body.actor = fk__person_spawn(&person);
+    props.init = &body;
+    fk_err err = ctx != NULL ? fk_spawn_child(ctx, fk_str_of(name), &props, &ref)
+                             : fk_spawn(fk__kernel.sys, fk_str_of(name), &props, &ref);
+    fk__person_spawned(body.actor, err, ref);
+    count_outcome(&l->person[body.actor], err);
+}
+
+/* ---- ending others ----------------------------------------------------------------------- */
+
+void fk__kernel_stop_other(uint32_t by)
+{
+    uint32_t actor = fk__kernel_pick();
+    if (actor == FK_NOBODY) return;
+    if (l->person[actor].children != 0) FK_SOMETIMES_HIT(STOP_CHILDREN);
+    fk__person_ask_stop(actor, by);
+    fk__person_asked_stop(actor, fk_stop(fk__kernel.sys, l->person[actor].ref));
+}
+
+void fk__kernel_poison(void)
+{
+    uint32_t actor = fk__kernel_pick();
+    if (actor == FK_NOBODY) return;
+    fk__person_poison(actor);
+    fk_err err = fk_poison(fk__kernel.sys, l->person[actor].ref);
+    bool ok = err == FK_OK || (err == FK_E_DEAD && l->person[actor].is_gone) ||
+              ((err == FK_E_NOMEM || err == FK_E_LIMIT) && l->may_lack_memory);
+    if (!ok) fk__world_fail("A4", "poison of a%u gave %s", (unsigned)actor, fk_err_name(err));
+    FK_SOMETIMES_HIT(POISONED);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_SIM_LEDGER_H
+#define FK_SIM_LEDGER_H
+
+/*
+ * The ledger: what happened, written down outside the system under test, and the only
+ * source of every check. Each fact is checked against all before it as it is recorded:
+ *
+ *   A1  a message ends once: handled, or dead with a reason; what it owns is dropped once
+ *   A2  messages of one sender to one receiver are handled in their order, class by class
+ *   A3  an actor does one thing at a time, nothing before its start nor after its stop
+ *   A4  what was meant for one actor never reaches another, nor does a stop
+ *   A5  nothing waits while everybody sleeps
+ *   A7  children end before their parents; names are unique among living children
+ *   A11 a timer is never early, and fires or is cancelled, never both
+ *   A12 a ready actor waits for a bounded number of messages
+ *   A13 mailboxes, stashes, actors and memory keep their limits
+ *   A14 nothing is left at the end
+ *   A15 start, messages, stop: in this order, each hook once
+ *
+ * The facts also go into a hash, in order, with virtual time: same seed, same hash. So nothing
+ * here may depend on an address.
+ */
+
+#include "fraktor/system.h"
+
+#include <stdio.h>
+
+#define FK_ACTORS_MAX   1024u
+#define FK_MAILS_MAX    8192u
+#define FK_TIMERS_MAX   4096u
+#define FK_ASIDE_MAX    64u
+#define FK_TIMER_KEYS   8u
+#define FK_NOBODY       0xffffu /* no actor: the sender is outside, the receiver made up */
+#define FK_PRIORITIES   4u
+#define FK_FACTS_SHOWN  30u
+
+#define FK_FACTS(X)                                                                                \
+    X(SEND, "send")                                                                                \
+    X(SENT, "sent")                                                                                \
+    X(RECEIVE, "receive")                                                                          \
+    X(HANDLED, "handled")                                                                          \
+    X(DEAD, "dead letter")                                                                         \
+    X(DROP, "drop")                                                                                \
+    X(FORWARD, "forward")                                                                          \
+    X(STASH, "stash")                                                                              \
+    X(UNSTASH, "unstash")                                                                          \
+    X(BECOME, "become")                                                                            \
+    X(SPAWN, "spawn")                                                                              \
+    X(SPAWNED, "spawned")                                                                          \
+    X(START, "start hook")                                                                         \
+    X(STARTED, "started")                                                                          \
+    X(STOP, "stop hook")                                                                           \
+    X(STOPPED, "stopped")                                                                          \
+    X(ASK_STOP, "ask to stop")                                                                     \
+    X(ASKED_STOP, "asked to stop")                                                                 \
+    X(POISON, "poison")                                                                            \
+    X(FAILURE, "failure")                                                                          \
+    X(TIMER_START, "timer start")                                                                  \
+    X(TIMER_STARTED, "timer started")                                                              \
+    X(TIMER_CANCEL, "timer cancel")                                                                \
+    X(TIMER_FIRE, "timer fire")                                                                    \
+    X(TIMEOUT_SET, "receive timeout set")                                                          \
+    X(TIMEOUT, "receive timeout")                                                                  \
+    X(AWAIT, "await stopped")                                                                      \
+    X(REST, "rest")                                                                                \
+    X(STOPPING, "system stopping")                                                                 \
+    X(DOWN, "system down")                                                                         \
+    X(GONE, "system gone")
+
+typedef enum fk_fact_kind {
+#define FK_FACT_ENUM(NAME, text) FK_FACT_##NAME,
+    FK_FACTS(FK_FACT_ENUM)
+#undef FK_FACT_ENUM
+} fk_fact_kind;
+
+typedef struct fk_fact {
+    fk_fact_kind kind;
+    uint32_t thread;
+    fk_time at;
+    uint32_t actor; /* or FK_NOBODY */
+    uint32_t other; /* or FK_NOBODY */
+    uint32_t number;
+    uint32_t detail;
+} fk_fact;
+
+typedef enum fk_mail_state {
+    FK_MAIL_SENT,  /* on its way or in a mailbox */
+    FK_MAIL_HELD,  /* being handled */
+    FK_MAIL_ASIDE, /* in a stash, or put back from it */
+    FK_MAIL_DONE,
+    FK_MAIL_DEAD,
+} fk_mail_state;
+
+typedef struct fk_mail {
+    fk_ref to_ref;
+    uint16_t to;     /* actor, or FK_NOBODY */
+    uint16_t from;   /* who sent it last: actor, or FK_NOBODY */
+    uint16_t origin; /* whom the receiver sees as the sender */
+    uint16_t thread; /* of an outside sender */
+    uint32_t seq;    /* of (from, to, class) */
+    uint32_t first;  /* of a shared payload: the number that its bytes carry ... */
+    uint8_t shares;  /* ... and how many sends it was */
+    uint8_t state;
+    uint8_t kind; /* the scenario's */
+    uint8_t drops;
+    uint8_t rounds; /* of a volley */
+    uint8_t priority;
+    uint8_t class;
+    uint8_t reason;
+    bool returned; /* the send has */
+    bool is_owned; /* its type has a drop function */
+    bool is_inside; /* sent by fk_tell and friends, not fk_send */
+} fk_mail;
+
+typedef enum fk_alarm_state {
+    FK_ALARM_STARTING,
+    FK_ALARM_ACTIVE,
+    FK_ALARM_ENDED,
+} fk_alarm_state;
+
+typedef struct fk_alarm {
+    uint16_t actor;
+    uint8_t key, mode, state, drops;
+    bool is_owned;
+    uint32_t aside; /* copies of its message in a stash */
+    uint32_t fires;
+    fk_time period;
+    fk_time due; /* not before */
+} fk_alarm;
+
+/* What an actor's stash holds: a mail's number, or an alarm's with the top bit set. */
+#define FK_ASIDE_ALARM UINT32_C(0x80000000)
+
+typedef struct fk_aside {
+    uint32_t count;
+    uint32_t at[FK_ASIDE_MAX];
+} fk_aside;
+
+typedef struct fk_person {
+    fk_ref ref;
+    uint16_t parent; /* FK_NOBODY: from outside */
+    uint16_t name;   /* 0: generated */
+    uint16_t children;
+    uint8_t mailbox, overflow;
+    uint32_t capacity, stash_max;
+    bool has_ref;
+    bool is_refused; /* the spawn failed */
+    bool is_spawned; /* the spawn returned */
+    bool has_start, is_pinned;
+    bool is_started, is_stopping, is_gone;
+    bool is_busy;      /* a hook or receive is running */
+    bool is_leaving;   /* must handle nothing more */
+    bool is_asked;     /* somebody asked it to stop, or is about to */
+    bool is_told;      /* ... and that call has returned */
+    bool is_poisoned;
+    uint32_t after_told; /* messages begun since */
+    uint32_t held;       /* number of the mail or alarm being handled; 0: none */
+    uint32_t pending;    /* mails whose send has returned, in its mailbox */
+    uint32_t urgent[FK_PRIORITIES];
+    uint32_t received;
+    uint64_t behaviours; /* a bit each, the newest lowest */
+    uint32_t behaviour_count;
+    fk_aside stash, front;
+    uint32_t alarm[FK_TIMER_KEYS]; /* active ones, by key; 0: none */
+    fk_time timeout, timeout_last;
+    bool is_waiting;        /* A12: has mail */
+    uint64_t waiting_since; /* in messages handled by anybody */
+} fk_person;
+
+typedef struct fk_ledger {
+    uint64_t hash;
+    uint64_t facts;
+    uint64_t received; /* messages that reached a receive, timers' included */
+    uint32_t person_count, mail_count, alarm_count;
+    uint32_t alive;   /* actors that exist */
+    uint32_t pending; /* of all actors */
+    uint32_t waiting, waiting_max;
+    uint64_t wait_longest;
+    uint64_t letters[FK_REASON_COUNT];
+    uint64_t spawned, failures;
+    bool is_stopping; /* the system */
+    bool is_ending;   /* ... is being destroyed */
+    bool may_lack_memory;
+    fk_fact recent[FK_FACTS_SHOWN];
+    fk_person person[FK_ACTORS_MAX];
+    fk_mail mail[FK_MAILS_MAX];    /* from 1 */
+    fk_alarm alarm[FK_TIMERS_MAX]; /* from 1 */
+} fk_ledger;
+
+/* The ledger of the run. */
+extern fk_ledger fk__ledger;
+
+void fk__ledger_begin(void);
+void fk__ledger_note(fk_fact_kind kind, uint32_t actor, uint32_t other, uint32_t number,
+                     uint32_t detail);
+void fk__ledger_print(FILE *out);
+void fk__fact_print(FILE *out, const fk_fact *fact);
+/* Every line as it is recorded, too; NULL: not. */
+void fk__ledger_follow(FILE *out);
+
+/* ---- mail -------------------------------------------------------------------------------- */
+
+/* A send begins: its number. to may be FK_NOBODY. */
+uint32_t fk__mail_send(const fk_mail *mail);
+/* The call has returned. */
+void fk__mail_sent(uint32_t number, fk_err err);
+/* Reaches the receive of an actor. number is what its bytes carry; returns the mail's own. */
+uint32_t fk__mail_receive(uint32_t actor, uint32_t number, fk_ref sender);
+void fk__mail_dead(uint32_t number, const fk_dead_letter *letter);
+void fk__mail_drop(uint32_t number);
+/* The actor sends what it holds on. */
+void fk__mail_forward(uint32_t number, uint32_t to, fk_ref to_ref);
+fk_mail *fk__mail_at(uint32_t number);
+/* At the end: all are. */
+void fk__mail_check_ended(void);
+
+/* ---- actors ------------------------------------------------------------------------------ */
+
+/* A spawn begins: the number of the actor to be. */
+uint32_t fk__person_spawn(const fk_person *person);
+void fk__person_spawned(uint32_t actor, fk_err err, fk_ref ref);
+void fk__person_begin_start(uint32_t actor, fk_ref self);
+void fk__person_end_start(uint32_t actor, fk_err err);
+/* Around each receive, whatever the message is. behaviour: which function it was. */
+void fk__person_begin_receive(uint32_t actor, fk_ref self, uint32_t behaviour);
+void fk__person_end_receive(uint32_t actor, fk_err err);
+void fk__person_begin_stop(uint32_t actor, fk_ref self);
+void fk__person_end_stop(uint32_t actor);
+void fk__person_ask_stop(uint32_t actor, uint32_t by);
+void fk__person_asked_stop(uint32_t actor, fk_err err);
+void fk__person_poison(uint32_t actor);
+void fk__person_failed(fk_ref ref);
+void fk__person_become(uint32_t actor, uint32_t behaviour);
+void fk__person_unbecome(uint32_t actor, fk_err err);
+/* What it holds goes to the stash; the whole stash goes to the front. */
+void fk__person_stash(uint32_t actor, fk_err err);
+void fk__person_unstash(uint32_t actor, fk_err err);
+/* What is received must be the first of the front, if there is one. Returns true when it was. */
+bool fk__person_take_front(uint32_t actor, uint32_t code);
+/* Mail comes in and goes out of its mailbox: A12, A13. */
+void fk__person_mail_in(uint32_t actor);
+void fk__person_mail_out(uint32_t actor);
+void fk__person_check_ended(void);
+
+/* ---- timers ------------------------------------------------------------------------------ */
+
+uint32_t fk__alarm_start(const fk_alarm *alarm);
+void fk__alarm_started(uint32_t number, fk_err err);
+void fk__alarm_cancelled(uint32_t actor, uint32_t key, fk_err err);
+void fk__alarm_fire(uint32_t actor, uint32_t number);
+/* After the receive that it fired. */
+void fk__alarm_handled(uint32_t number);
+void fk__alarm_drop(uint32_t number);
+void fk__alarm_dead(uint32_t number, const fk_dead_letter *letter);
+/* The actor ends. */
+void fk__alarm_stop_all(uint32_t actor);
+void fk__alarm_timeout_set(uint32_t actor, fk_time timeout);
+void fk__alarm_timeout(uint32_t actor);
+/* Everybody sleeps: nothing that was due long ago may be active. */
+void fk__alarm_check_due(bool for_ever);
+void fk__alarm_check_ended(void);
+
+#endif /* FK_SIM_LEDGER_H */

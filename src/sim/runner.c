@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "sim/runner.h"
+
+#include "sim/kernel.h"
+#include "sim/mutation.h"
+#include "sim/sometimes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+const fk_scenario fk__scenarios[] = {
+    { "kernel", "one system, everything the public API offers", fk__kernel_run },
+    { NULL, NULL, NULL },
+};
+
+enum { FINDINGS_SHOWN = 3, RUN_TWICE_EVERY = 100, SOMETIMES_RUNS = 1000 };
+
+typedef struct tally {
+    uint64_t events, steps, received, violations, first_bad_seed, hash;
+    double seconds;
+} tally;
+
+static double clock_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* ---- one run ----------------------------------------------------------------------------- */
+
+static void describe(const fk_swarm *s)
+{
+    printf("  %u workers, %u outside threads, %u pinned at most%s, memory %s, blocks %s, switch 1/%u\n",
+           (unsigned)s->workers, (unsigned)s->outsiders, (unsigned)s->pinned_max,
+           s->is_solo ? " (solo)" : "", fk__memory_name(s->memory),
+           s->is_direct ? "direct" : "pooled", (unsigned)s->switch_in);
+    printf("  throughput %u, %u actors at first, %u messages at most, allocations fail 1/%u, "
+           "stop at %u\n",
+           (unsigned)s->throughput, (unsigned)s->actors_first, (unsigned)s->sends_max,
+           (unsigned)s->fail_in, (unsigned)s->stop_at);
+}
+
+static void show(const fk_batch *b, uint64_t seed, const char *found)
+{
+    printf("seed %llu: %s violated: %s\n", (unsigned long long)seed, fk__world_invariant(), found);
+    describe(fk__world_swarm());
+    fk__ledger_print(stdout);
+    printf("replay: fraktor-sim %s --seed %llu --runs 1 --verbose", b->scenario->name,
+           (unsigned long long)seed);
+    if (b->mutation != FK_MUTATION_NONE) {
+        printf(" --mutate %s", fk__mutation_get(b->mutation)->name);
+    }
+    printf("\n");
+}
+
+/* The same seed must give the same facts; if not, nothing here can be trusted. */
+static const char *run_twice(const fk_batch *b, uint64_t seed)
+{
+    uint64_t first = fk__ledger.hash;
+    const char *found = b->scenario->run(seed);
+    if (found == NULL && fk__ledger.hash != first) return "the same seed ran differently";
+    return found;
+}
+
+static const char *run_seed(const fk_batch *b, uint64_t seed, bool twice)
+{
+    const char *found = b->scenario->run(seed);
+    return found == NULL && twice ? run_twice(b, seed) : found;
+}
+
+/* ---- many -------------------------------------------------------------------------------- */
+
+static void print_summary(const fk_batch *b, const tally *t, bool is_complete)
+{
+    printf("{\"scenario\":\"%s\",\"runs\":%llu,\"events\":%llu,\"violations\":%llu,", b->scenario->name,
+           (unsigned long long)b->runs, (unsigned long long)t->events,
+           (unsigned long long)t->violations);
+    if (t->violations == 0) printf("\"first_bad_seed\":null,");
+    else printf("\"first_bad_seed\":%llu,", (unsigned long long)t->first_bad_seed);
+    printf("\"trace_hash\":\"%016llx\",\"mutation\":\"%s\",\"steps\":%llu,\"messages\":%llu,"
+           "\"seconds\":%.3f,\"all_sometimes\":%s}\n",
+           (unsigned long long)t->hash, fk__mutation_get(b->mutation)->name,
+           (unsigned long long)t->steps, (unsigned long long)t->received, t->seconds,
+           is_complete ? "true" : "false");
+}
+
+static bool check_sometimes(const fk_batch *b)
+{
+    bool is_complete = true;
+    for (uint32_t i = 0; i < FK_SOMETIMES_COUNT; i++) {
+        if (b->is_verbose && b->runs > 1) {
+            printf("sometimes %-24s %llu\n", fk__sometimes_name((fk_sometimes)i),
+                   (unsigned long long)fk__sometimes[i]);
+        }
+        if (fk__sometimes[i] != 0) continue;
+        is_complete = false;
+        if (b->runs >= SOMETIMES_RUNS) {
+            printf("never happened in %llu runs: %s\n", (unsigned long long)b->runs,
+                   fk__sometimes_name((fk_sometimes)i));
+        }
+    }
+    return is_complete;
+}
+
+bool fk__runner_run(const fk_batch *b)
+{
+    tally t = { 0 };
+    double start = clock_seconds();
+    fk__mutation = b->mutation;
+    if (b->is_verbose && b->runs == 1) fk__ledger_follow(stdout);
+    for (uint64_t i = 0; i < b->runs; i++) {
+        uint64_t seed = b->seed + i;
+        const char *found = run_seed(b, seed, i % RUN_TWICE_EVERY == 0 && b->runs > 1);
+        t.events += fk__ledger.facts;
+        t.steps += fk__world_steps();
+        t.received += fk__ledger.received;
+        t.hash = fk__mix64(t.hash ^ fk__ledger.hash);
+        if (found == NULL) continue;
+        if (t.violations++ == 0) t.first_bad_seed = seed;
+        if (!b->is_json && t.violations <= FINDINGS_SHOWN) show(b, seed, found);
+    }
+    t.seconds = clock_seconds() - start;
+    fk__ledger_follow(NULL);
+    fk__mutation = FK_MUTATION_NONE;
+    bool is_complete = check_sometimes(b);
+    bool is_due = b->runs >= SOMETIMES_RUNS && b->mutation == FK_MUTATION_NONE;
+    print_summary(b, &t, is_complete);
+    return t.violations == 0 && (is_complete || !is_due);
+}
+
+/* ---- mutants ----------------------------------------------------------------------------- */
+
+static bool is_mine(const fk_batch *b, const fk_mutation *mutation)
+{
+    const char *name = b->scenario->name;
+    uint32_t i = 0;
+    while (name[i] != '\0' && name[i] == mutation->where[i]) i++;
+    return name[i] == '\0' && mutation->where[i] == '\0';
+}
+
+static bool try_mutant(const fk_batch *b, uint32_t id)
+{
+    const fk_mutation *mutation = fk__mutation_get(id);
+    const char *found = NULL;
+    uint64_t tried = 0;
+    double start = clock_seconds();
+    fk__mutation = id;
+    while (found == NULL && tried < b->runs) found = b->scenario->run(b->seed + tried++);
+    fk__mutation = FK_MUTATION_NONE;
+    if (b->is_json) {
+        printf("{\"mutation\":\"%s\",\"caught\":%s,\"seeds\":%llu}\n", mutation->name,
+               found != NULL ? "true" : "false", (unsigned long long)tried);
+    } else if (found != NULL) {
+        printf("caught    %-20s seed %-6llu %5.1f s  %s: %s\n", mutation->name,
+               (unsigned long long)(b->seed + tried - 1), clock_seconds() - start,
+               fk__world_invariant(), found);
+    } else {
+        printf("SURVIVED  %-20s %llu seeds: %s\n", mutation->name, (unsigned long long)tried,
+               mutation->what);
+    }
+    fflush(stdout);
+    return found != NULL;
+}
+
+bool fk__runner_mutants(const fk_batch *b)
+{
+    uint32_t caught = 0, tried = 0;
+    for (uint32_t id = FK_MUTATION_NONE + 1; id < FK_MUTATION_COUNT; id++) {
+        const fk_mutation *mutation = fk__mutation_get(id);
+        if (!is_mine(b, mutation)) {
+            if (!b->is_json) printf("not here  %-20s for: %s\n", mutation->name, mutation->where);
+            continue;
+        }
+        tried++;
+        caught += try_mutant(b, id);
+    }
+    printf("{\"scenario\":\"%s\",\"mutants\":%u,\"caught\":%u,\"survived\":%u}\n", b->scenario->name,
+           (unsigned)tried, (unsigned)caught, (unsigned)(tried - caught));
+    return caught == tried;
+}
+
+/* ---- the list ---------------------------------------------------------------------------- */
+
+static const char *const INVARIANTS[][2] = {
+    { "A1", "a message ends once: handled, or dead with a reason; its contents are dropped once" },
+    { "A2", "messages of one sender to one receiver are handled in their order" },
+    { "A3", "an actor does one thing at a time, nothing after its stop" },
+    { "A4", "what was meant for one actor never reaches another" },
+    { "A5", "nothing waits while everybody sleeps; no deadlock, no livelock" },
+    { "A7", "children end before parents; names are unique" },
+    { "A11", "a timer is never early, and fires or is cancelled" },
+    { "A12", "a ready actor waits for a bounded number of messages" },
+    { "A13", "mailboxes, stashes, actors and memory keep their limits" },
+    { "A14", "nothing is left at the end" },
+    { "A15", "start, messages, stop: in this order, each once" },
+};
+
+static void list_line(bool is_json, const char *what, const char *name, const char *text)
+{
+    if (is_json) printf("{\"%s\":\"%s\",\"what\":\"%s\"}\n", what, name, text);
+    else printf("%-10s %-24s %s\n", what, name, text);
+}
+
+void fk__runner_list(bool is_json)
+{
+    for (const fk_scenario *s = fk__scenarios; s->name != NULL; s++) {
+        list_line(is_json, "scenario", s->name, s->what);
+    }
+    for (size_t i = 0; i < sizeof(INVARIANTS) / sizeof(INVARIANTS[0]); i++) {
+        list_line(is_json, "invariant", INVARIANTS[i][0], INVARIANTS[i][1]);
+    }
+    for (uint32_t i = 0; i < FK_SOMETIMES_COUNT; i++) {
+        list_line(is_json, "fault", fk__sometimes_name((fk_sometimes)i), "must happen sometimes");
+    }
+    for (uint32_t id = FK_MUTATION_NONE + 1; id < FK_MUTATION_COUNT; id++) {
+        const fk_mutation *mutation = fk__mutation_get(id);
+        list_line(is_json, "mutation", mutation->name, mutation->what);
+    }
+}

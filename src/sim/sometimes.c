@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "sim/sometimes.h"
+
+uint64_t fk__sometimes[FK_SOMETIMES_COUNT];
+
+const char *fk__sometimes_name(fk_sometimes which)
+{
+    static const char *const NAMES[FK_SOMETIMES_COUNT] = {
+#define SOMETIMES_NAME(NAME, name) name,
+        FK_SOMETIMES(SOMETIMES_NAME)
+#undef SOMETIMES_NAME
+    };
+    return NAMES[which];
+}

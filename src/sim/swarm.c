@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "sim/swarm.h"
+
+#include "fraktor/actor.h"
+
+static const uint32_t WEIGHTS[FK_ACT_COUNT] = {
+#define ACT_WEIGHT(NAME, weight) weight,
+    FK_ACTS(ACT_WEIGHT)
+#undef ACT_WEIGHT
+};
+
+static uint32_t between(fk_rng *rng, uint32_t low, uint32_t high)
+{
+    return low + fk__rng_below(rng, high - low + 1);
+}
+
+static bool one_in(fk_rng *rng, uint32_t n)
+{
+    return fk__rng_below(rng, n) == 0;
+}
+
+static uint32_t power(fk_rng *rng, uint32_t low, uint32_t high)
+{
+    return UINT32_C(1) << between(rng, low, high);
+}
+
+static void draw_machine(fk_swarm *s, fk_rng *rng)
+{
+    s->is_solo = one_in(rng, 5);
+    s->workers = s->is_solo ? 1 : between(rng, 1, 4);
+    s->outsiders = s->is_solo ? 0 : between(rng, 1, 4);
+    s->pinned_max = s->is_solo ? 0 : between(rng, 0, 4);
+    s->is_direct = one_in(rng, 2);
+    /* A pool hands blocks on without the machine's knowledge, so buffered stores to them would
+     * arrive in somebody else's block: weak memory only where every free is seen. */
+    s->memory = FK_MEMORY_SC;
+    if (s->is_direct && one_in(rng, 3)) s->memory = one_in(rng, 2) ? FK_MEMORY_TSO : FK_MEMORY_TSO_PLUS;
+    s->switch_in = power(rng, 1, 6);
+    s->stall_in = one_in(rng, 3) ? 0 : power(rng, 1, 6);
+    s->spurious_in = one_in(rng, 2) ? 0 : power(rng, 1, 5);
+    s->shuffles = one_in(rng, 3);
+}
+
+static void draw_time(fk_swarm *s, fk_rng *rng)
+{
+    static const fk_time STEP[] = { 1, 10, 50, 300 };
+    static const fk_time CLOCK[] = { 0, 100, 20000, 400000 };
+    static const fk_time LATE[] = { 0, 50000, 3000000 };
+    s->step_ns = STEP[fk__rng_below(rng, 4)];
+    s->clock_ns = CLOCK[fk__rng_below(rng, 4)];
+    s->late_ns = LATE[fk__rng_below(rng, 3)];
+    s->jump_in = one_in(rng, 2) ? 0 : power(rng, 3, 6);
+    s->throughput = one_in(rng, 4) ? 100 : between(rng, 1, 12);
+    s->slice = one_in(rng, 2) ? 0 : FK_MICROS(between(rng, 1, 200));
+}
+
+static void draw_memory(fk_swarm *s, fk_rng *rng)
+{
+    bool fails = one_in(rng, 3);
+    s->fail_in = fails ? (s->is_direct ? power(rng, 3, 9) : power(rng, 0, 3)) : 0;
+    bool limited = one_in(rng, 5);
+    s->memory_spare = limited ? (size_t)between(rng, 1, 40) * (s->is_direct ? 1000 : 10000) : 0;
+    s->creation_fails = one_in(rng, 8);
+}
+
+static void draw_workload(fk_swarm *s, fk_rng *rng)
+{
+    bool is_crowded = one_in(rng, 12);
+    s->actors_first = between(rng, 1, 8);
+    s->actors_alive = is_crowded ? between(rng, 40, 60) : between(rng, 4, 24);
+    s->actors_max = one_in(rng, 12) ? between(rng, s->actors_first + 1, 24) : 0;
+    s->sends_max = between(rng, 100, 700);
+    s->acts_max = between(rng, 1, 4);
+    s->outside_acts = between(rng, 5, 60);
+    s->stale_in = between(rng, 1, 8);
+    s->stop_at = one_in(rng, 2) ? 0 : between(rng, 20, 2500);
+    s->mailboxes = (uint8_t)(one_in(rng, 3) ? 0x1f : between(rng, 1, 0x1f));
+    s->overflows = (uint8_t)between(rng, 1, 0xf);
+    for (uint32_t i = 0; i < FK_ACT_COUNT; i++) {
+        bool has = i == FK_ACT_TELL || !one_in(rng, 3);
+        uint32_t often = one_in(rng, 6) ? 4 : 1;
+        s->weight[i] = has ? WEIGHTS[i] * often : 0;
+        s->weight_sum += s->weight[i];
+    }
+}
+
+void fk__swarm_draw(fk_swarm *s, uint64_t seed)
+{
+    *s = (fk_swarm){ .seed = seed };
+    fk_rng rng = { fk__mix64(seed * UINT64_C(0x9E3779B97F4A7C15) + 1) | 1 };
+    draw_machine(s, &rng);
+    draw_time(s, &rng);
+    draw_memory(s, &rng);
+    draw_workload(s, &rng);
+}
+
+fk_act fk__swarm_act(const fk_swarm *s, uint32_t draw)
+{
+    uint32_t act = 0;
+    while (draw >= s->weight[act]) draw -= s->weight[act++];
+    return (fk_act)act;
+}
