@@ -48,7 +48,8 @@ typedef struct fk_failure {
     const char *detail;  /* from fk_fail(), or "" */
 } fk_failure;
 
-/* Callbacks run on the thread that noticed, must not block, and may send. */
+/* Callbacks run on the thread that noticed, must not block, and may send. What on_dead_letter
+ * itself sends in vain is counted, but not reported. */
 typedef void (*fk_dead_letter_fn)(void *user, const fk_dead_letter *letter);
 typedef void (*fk_failure_fn)(void *user, const fk_failure *failure);
 
@@ -93,7 +94,8 @@ FK_API fk_err fk_poison(fk_system *sys, fk_ref ref);
 
 /* True while the actor has not stopped. */
 FK_API bool fk_is_alive(fk_system *sys, fk_ref ref);
-/* Waits from outside until the actor is gone. FK_E_TIMEOUT; FK_E_UNSUPPORTED without port->wait. */
+/* Waits from outside until the actor is gone and its name free again. FK_E_TIMEOUT;
+ * FK_E_UNSUPPORTED without port->wait. */
 FK_API FK_MUST_USE fk_err fk_await_stopped(fk_system *sys, fk_ref ref, fk_time timeout);
 
 /* The path of an actor, "/user/parent/name", written to buf (always NUL-terminated when size > 0);

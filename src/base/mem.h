@@ -18,12 +18,14 @@ typedef struct fk_mem {
     fk_word used; /* bytes held from the port */
 } fk_mem;
 
-/* Names an allocation site; the linker collects them in the section fk_sites. */
+/* Names an allocation site; the linker collects them in the section fk_sites. The alignment makes
+ * that an array: without it GCC rounds each one up to 16 bytes. */
 #define FK_SITE(what)                                                                              \
     (__extension__({                                                                               \
-        static const fk_site fk__site_here __attribute__((section("fk_sites"), used)) = {          \
-            what, __FILE__, __LINE__                                                               \
-        };                                                                                         \
+        static const fk_site fk__site_here                                                         \
+            __attribute__((section("fk_sites"), used, aligned(sizeof(void *)))) = {                \
+                what, __FILE__, __LINE__                                                           \
+            };                                                                                     \
         &fk__site_here;                                                                            \
     }))
 

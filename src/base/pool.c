@@ -262,6 +262,40 @@ bool fk__pool_trim(fk_pool *pool, uint32_t magazines)
     return more;
 }
 
+static bool pool_has_page(fk_pool *pool)
+{
+    fk__mem_lock(pool->mem, &pool->lock);
+    bool has = pool->pages_free != NULL;
+    fk__mem_unlock(pool->mem, &pool->lock);
+    return has;
+}
+
+bool fk__pool_reclaim(fk_pool *pool, bool all)
+{
+    bool any = false;
+    for (unsigned c = 0; c < FK_CLASS_COUNT && !pool->direct; c++) {
+        fk_depot *depot = &pool->depot[c];
+        for (bool more = true; more;) { /* the lock is held for a magazine at a time */
+            fk__mem_lock(pool->mem, &depot->lock);
+            fk_block *block = depot->full;
+            if (block != NULL) {
+                depot->full = block->magazine;
+                depot->magazines--;
+                any = true;
+            }
+            more = block != NULL;
+            while (block != NULL) {
+                fk_block *next = block->next;
+                block_return(pool, depot, block);
+                block = next;
+            }
+            fk__mem_unlock(pool->mem, &depot->lock);
+            if (!all && more && pool_has_page(pool)) return true;
+        }
+    }
+    return any;
+}
+
 void fk__pool_fini(fk_pool *pool)
 {
     while (pool->regions != NULL) {
@@ -336,7 +370,11 @@ void *fk__cache_get_slow(fk_cache *cache, unsigned size_class, const fk_site *si
         cache->list[size_class].count = FK_MAGAZINE;
     } else {
         cache->err = cache_refill(cache, size_class);
-        if (cache->err != FK_OK) return NULL;
+        if (FK_UNLIKELY(cache->err != FK_OK)) {
+            if (!fk__pool_reclaim(pool, false)) return NULL;
+            cache->err = cache_refill(cache, size_class);
+            if (cache->err != FK_OK) return NULL;
+        }
     }
     fk_block *head = cache->list[size_class].head;
     cache->list[size_class].head = head->next;
@@ -365,6 +403,9 @@ void *fk__cache_alloc(fk_cache *cache, size_t size, const fk_site *site)
     void *ptr;
     if (size <= FK_POOL_LARGEST) return fk__cache_get(cache, fk__pool_class(size), site);
     cache->err = fk__mem_alloc(cache->pool->mem, size, site, &ptr);
+    if (FK_UNLIKELY(cache->err != FK_OK) && fk__pool_reclaim(cache->pool, true)) {
+        cache->err = fk__mem_alloc(cache->pool->mem, size, site, &ptr);
+    }
     return ptr;
 }
 

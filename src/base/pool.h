@@ -77,6 +77,9 @@ void fk__pool_fini(fk_pool *pool);
 /* Gives memory back to the port: at most `magazines` magazines of each class are taken apart.
  * Keeps a few of each. Returns true when there is more to do. */
 bool fk__pool_trim(fk_pool *pool, uint32_t magazines);
+/* Memory has run out, but blocks of other sizes may lie idle in the depots: takes them apart until
+ * a page is free, or all of them. False: there was nothing. The caller holds no lock. */
+bool fk__pool_reclaim(fk_pool *pool, bool all);
 
 void fk__cache_init(fk_cache *cache, fk_pool *pool);
 void fk__cache_fini(fk_cache *cache);

@@ -58,9 +58,9 @@ void bench_print_row(const bench_workload *workload, const bench_result *one,
     /* Both runs have the same notes, and the second may have a few more. */
     for (uint32_t i = 0; i < two->note_count; i++) {
         if (i < one->note_count) {
-            printf("  %-24s %14.3f ", one->note[i].name, one->note[i].value);
+            printf("  %-27s %12.3f ", one->note[i].name, one->note[i].value);
         } else {
-            printf("  %-24s %14s ", two->note[i].name, "");
+            printf("  %-27s %12s ", two->note[i].name, "");
         }
         printf("%14.3f\n", two->note[i].value);
     }

@@ -2,12 +2,13 @@
 /*
  * timers: a thousand actors start a million one-shot timers that are due within one second.
  *
- * The second begins LEAD after the start, so that starting and firing do not get in each other's
- * way and lateness is that of the timers. Each message carries the moment it was due; receive
- * compares it with fk_now(): earlier is an error, later is lateness. fk_now() costs about as
- * much as starting a timer, so it is read once for STRIDE of them; a due moment reckoned from a
- * clock read before the start is never later than the true one, so the test of "never early"
- * stays exact. In a second phase as many timers are started far in the future and cancelled.
+ * The second begins LEAD after the start, as in the prototype and the peers' programs, so that
+ * starting and firing do not get in each other's way and lateness is that of the timers. Each
+ * message carries the moment it was due; receive compares it with fk_now(): earlier is an error,
+ * later is lateness. fk_now() costs about as much as starting a timer, so it is read once for
+ * STRIDE of them; a due moment reckoned from a clock read before the start is never later than
+ * the true one, so the test of "never early" stays exact. In a second phase as many timers are
+ * started far in the future and cancelled.
  */
 
 #include "bench.h"
@@ -18,7 +19,7 @@
 
 enum { TIMERS_ACTORS = 1000, STRIDE = 16 };
 
-#define LEAD   FK_MILLIS(500)
+#define LEAD   FK_SECONDS(3)
 #define SPREAD FK_SECONDS(1)
 #define FAR    FK_SECONDS(600)
 

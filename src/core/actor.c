@@ -56,11 +56,14 @@ fk_err fk_stash(fk_ctx *ctx)
     if ((node->flags & FK_NODE_TIMER) == 0) return fk__stash_push(local, cell, node, max);
 
     fk_node *message;
-    FK_TRY(fk__timer_detach(ctx->worker, cell, node, &message));
-    message->generation = fk__half_load(&cell->generation, FK_RELAXED);
+    FK_TRY(fk__timer_copy(ctx->worker, &message));
     fk_err err = fk__stash_push(local, cell, message, max);
-    if (err != FK_OK) fk__timer_reattach(ctx->worker, cell, node, message);
-    else node->flags |= FK_NODE_MOVED;
+    if (err == FK_OK) {
+        node->flags |= FK_NODE_MOVED;
+    } else {
+        fk__node_drop_contents(&local->cache, message);
+        fk__node_free(&local->cache, message);
+    }
     return err;
 }
 
@@ -76,7 +79,7 @@ fk_err fk_forward(fk_ctx *ctx, fk_ref to)
     if (node == NULL || (node->flags & (FK_NODE_LIVE | FK_NODE_MOVED)) != 0) return FK_E_STATE;
     if ((node->flags & FK_NODE_TIMER) != 0) {
         fk_node *message;
-        FK_TRY(fk__timer_detach(ctx->worker, ctx->cell, node, &message));
+        FK_TRY(fk__timer_copy(ctx->worker, &message));
         node->flags |= FK_NODE_MOVED;
         return fk__send_node(local, to, message);
     }

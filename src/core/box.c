@@ -8,6 +8,7 @@ struct fk_box {
     uint32_t slot, generation; /* whom it serves; generation 0: nobody */
     uint32_t count, capacity;
     fk_overflow overflow;
+    bool is_poisoned; /* what comes now comes after the end */
     fk_node *first, *last;
     uint32_t waiters; /* threads that sleep until there is room */
     fk_half room;     /* what they sleep on: changes when there is some */
@@ -43,6 +44,7 @@ fk_err fk__box_get(fk_local *local, fk_cell *cell, uint32_t generation, const fk
     box->generation = generation;
     box->capacity = props->capacity;
     box->overflow = props->overflow;
+    box->is_poisoned = false;
     fk__mem_unlock(&sys->mem, &box->lock);
     *out = box;
     return FK_OK;
@@ -100,40 +102,53 @@ static fk_node *take_first(fk_box *box)
     return node;
 }
 
+static void append(fk_box *box, fk_node *node)
+{
+    fk__word_store(&node->link.next, 0, FK_RELAXED);
+    if (box->last != NULL) fk__word_store(&box->last->link.next, (uintptr_t)node, FK_RELAXED);
+    else box->first = node;
+    box->last = node;
+    box->count++;
+}
+
+/* There is no room: what is dropped, or FK_E_FULL. */
+static fk_err make_room(fk_box *box, fk_node *node, fk_node **dropped, fk_reason *reason)
+{
+    switch (box->overflow) {
+    case FK_OVERFLOW_DROP_OLDEST:
+        *dropped = take_first(box);
+        *reason = FK_REASON_DROPPED_OLDEST;
+        return FK_OK;
+    case FK_OVERFLOW_DROP_NEWEST:
+        *dropped = node;
+        *reason = FK_REASON_DROPPED_NEWEST;
+        return FK_OK;
+    case FK_OVERFLOW_FAIL:
+    case FK_OVERFLOW_BLOCK:
+        break;
+    }
+    return FK_E_FULL;
+}
+
 fk_err fk__box_push(fk_local *local, fk_cell *cell, fk_node *node, bool *was_empty, bool *wait)
 {
     fk_system *sys = local->sys;
     fk_box *box = fk__word_ptr(&cell->box, FK_ACQUIRE);
     fk_node *dropped = NULL;
-    fk_reason reason = FK_REASON_DROPPED_OLDEST;
+    fk_reason reason = FK_REASON_FULL;
     fk_err err = FK_OK;
     *was_empty = *wait = false;
     if (box == NULL) return FK_E_DEAD;
     fk__mem_lock(&sys->mem, &box->lock);
-    if (!box_serves(box, cell, node->generation)) {
-        err = FK_E_DEAD;
-    } else {
-        if (box->count >= box->capacity && FK_SAFEGUARD(CAPACITY)) {
-            *wait = box->overflow == FK_OVERFLOW_BLOCK;
-            if (box->overflow == FK_OVERFLOW_DROP_OLDEST) {
-                dropped = take_first(box);
-            } else if (box->overflow == FK_OVERFLOW_DROP_NEWEST) {
-                dropped = node;
-                reason = FK_REASON_DROPPED_NEWEST;
-            } else {
-                err = FK_E_FULL;
-            }
-        }
-        if (err == FK_OK && dropped != node) {
-            fk__word_store(&node->link.next, 0, FK_RELAXED);
-            if (box->last != NULL) {
-                fk__word_store(&box->last->link.next, (uintptr_t)node, FK_RELAXED);
-            } else {
-                box->first = node;
-            }
-            box->last = node;
-            *was_empty = box->count++ == 0;
-        }
+    bool is_poison = (node->flags & FK_NODE_POISON) != 0; /* gets through, once */
+    bool is_full = box->count >= box->capacity && !is_poison && FK_SAFEGUARD(CAPACITY);
+    if (!box_serves(box, cell, node->generation) || box->is_poisoned) err = FK_E_DEAD;
+    else if (is_full) err = make_room(box, node, &dropped, &reason);
+    if (err == FK_E_FULL) *wait = box->overflow == FK_OVERFLOW_BLOCK;
+    if (err == FK_OK && dropped != node) {
+        *was_empty = box->count == 0;
+        box->is_poisoned = is_poison;
+        append(box, node);
     }
     fk__mem_unlock(&sys->mem, &box->lock);
     if (dropped != NULL) {

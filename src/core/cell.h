@@ -33,7 +33,8 @@ typedef struct fk_name fk_name;
 
 enum {
     FK_GATE_BOUNDED = 1, /* user messages go to cell->box */
-    FK_GATE_PINNED = 2   /* runs on cell->pinned only */
+    FK_GATE_PINNED = 2,  /* runs on cell->pinned only */
+    FK_GATE_ENDING = 4   /* the actor is gone, but its parent has not seen it: the name is taken */
 };
 
 /* Where an actor is in its life; the owner's. */
@@ -143,9 +144,14 @@ typedef struct fk_directory {
     fk_word chunk[]; /* fk_cell arrays */
 } fk_directory;
 
+typedef struct fk_slot_block fk_slot_block;
+
 typedef struct fk_slots {
     fk_word directory;
     fk_lock lock; /* of what follows */
+    fk_slot_block *blocks;
+    char *fresh; /* room for this many chunks */
+    uint32_t fresh_chunks;
     uint32_t chunks;
     uint32_t cut; /* cells handed out of the newest chunk */
     fk_cell *depot; /* lists of free cells; the first cell of each links to the next by parent */

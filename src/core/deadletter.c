@@ -16,10 +16,18 @@ void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg 
 {
     FK_ASSERT((unsigned)reason < FK_REASON_COUNT);
     fk_system *sys = local->sys;
+    if (msg->type == &fk_type_poison) return; /* a wish that has come true */
     fk__stat_add(&local->stats.dead_letters[reason], 1);
     if (sys->on_dead_letter == NULL) return;
+    /* What the callback sends may be undeliverable, too: that is counted, but not reported, or a
+     * callback that forwards to a dead actor would never end. */
+    uint32_t *reporting = sys->host.reporting != NULL ? sys->host.reporting(sys->host.ctx)
+                                                      : &sys->reporting;
+    if (*reporting != 0) return;
+    *reporting = 1;
     fk_dead_letter letter = { reason, to, msg->sender, msg->type, msg->data, msg->len };
     sys->on_dead_letter(sys->user, &letter);
+    *reporting = 0;
 }
 
 void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *node)

@@ -63,6 +63,7 @@ void fk__worker_destroy(fk_worker *worker)
     if (worker == NULL) return;
     fk_mem *mem = &worker->sys->mem;
     size_t size = worker->block_size;
+    fk__ready_fini(worker);
     fk__cache_fini(&worker->local.cache);
     unsigned char shift = ((unsigned char *)worker)[-1];
     fk__mem_free(mem, (unsigned char *)worker - shift, size);
@@ -432,6 +433,8 @@ static bool run_window(fk_worker *worker)
         if (FK_UNLIKELY(has_shared(worker))) take_shared(worker);
         fk_cell *cell = pick(worker);
         if (FK_UNLIKELY(cell == NULL)) return false;
+        /* Woken from the sentinel's nap with work: who is busy does not watch. */
+        if (FK_UNLIKELY(worker->is_sentinel)) leave_watch(worker);
         run_turn(worker, cell);
     }
     return true;

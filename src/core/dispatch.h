@@ -8,7 +8,7 @@
  *   next       one cell that just became ready: run it while the turn's budget lasts, since what
  *              it will read is in this core's cache. A chatting pair shares one budget.
  *   ring       cells in order, at most FK_RING of them, for others to steal from
- *   overflow   the rest, private, behind the ring
+ *   overflow   the rest, private, behind the ring (ready.c)
  *
  * and there is one stack for what outside threads make ready (inject). A worker without work
  * becomes the *sentinel*, if there is none: the only one that looks for work at other workers.
@@ -30,11 +30,15 @@
 
 enum { FK_WORKER_RUNNING, FK_WORKER_PARKED };
 
+typedef struct fk_batch fk_batch;
+
 struct fk_ctx {
     fk_worker *worker;
     fk_cell *cell;
     fk_node *node;     /* being handled; NULL in hooks */
     const fk_msg *msg; /* the user's view of it */
+    struct fk_timer *timer; /* the periodic one whose message is being handled */
+    bool timer_ended;       /* it was cancelled meanwhile: freed when receive returns */
     char detail[121];  /* fk_fail() */
 };
 
@@ -55,7 +59,7 @@ struct fk_worker {
     fk_time now;       /* refreshed every 64 turns and when idle */
     fk_time window;    /* when the 64 turns began ... */
     uint32_t window_turns; /* ... and after which one */
-    fk_cell *overflow_first, *overflow_last;
+    fk_batch *overflow_first, *overflow_last;
     uint32_t overflow_len;
     fk_word steals, parks; /* statistics */
     fk_ctx ctx;
@@ -119,6 +123,8 @@ fk_time fk__worker_run(fk_worker *worker, uint32_t windows);
 
 /* ready.c: the queues of one worker. Push and pop are the owner's, steal is anybody's. */
 void fk__ready_push(fk_worker *worker, fk_cell *cell);
+/* Forgets what is queued: the system ends. */
+void fk__ready_fini(fk_worker *worker);
 fk_cell *fk__ready_pop(fk_worker *worker);
 uint32_t fk__ready_len(const fk_worker *worker);
 /* Half of the victim's ring goes to the thief, whose ring is empty; one of it is returned. */

@@ -40,7 +40,10 @@ void fk__cell_stop(fk_worker *worker, fk_cell *cell)
     fk_cell *child;
     while ((child = fk__children_next(cell, &cursor)) != NULL) {
         uint32_t generation = fk__half_load(&child->generation, FK_ACQUIRE);
-        /* Even: it has ended by itself and its signal is on the way. */
+        /* Even: it has ended by itself and its signal is on the way; or, under the guardian, some
+         * thread is making it at this moment and will find the stop when it lets go of the cell.
+         * Should the slot get another tenant instead, that one is to stop as well: all are. */
+        if ((generation & 1) == 0 && cell->parent == NULL) generation++;
         if ((generation & 1) != 0) fk__cell_ask_stop(&worker->local, child, generation);
     }
     fk__cell_try_end(worker, cell);
@@ -67,8 +70,8 @@ static void drain(fk_worker *worker, fk_cell *cell)
 static void notify_waiters(fk_system *sys)
 {
     const fk_port *port = &sys->mem.port;
-    /* Seq_cst on both sides: a waiter counts itself, then looks at the generation; we changed the
-     * generation, then look at the count. */
+    /* Seq_cst on both sides: a waiter counts itself, then looks at generation and gate; we changed
+     * one of these, then look at the count. */
     if (fk__half_load(&sys->waiters, FK_SEQ_CST) == 0 || port->notify == NULL) return;
     fk__half_add(&sys->stops, 1, FK_SEQ_CST);
     port->notify(port->ctx, (uint32_t *)(void *)&sys->stops);
@@ -98,22 +101,24 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
     free_state(&worker->local, cell);
     cell->life = FK_LIFE_FREE;
     cell->flags = FK_CELL_HALTED;
+    uint32_t gate = fk__half_load(&cell->gate, FK_RELAXED); /* only the owner changes it */
+    fk__half_store(&cell->gate, parent != NULL ? FK_GATE_ENDING : 0, FK_RELAXED);
     /* From here on refs do not resolve; senders that are past that leave what we drain now or what
-     * a later turn of the free cell will find. Seq_cst: see notify_waiters. */
+     * a later turn of the free cell will find. Release: whoever sees the new generation sees
+     * ENDING, too. */
     uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED);
     fk__half_swap(&cell->generation, generation + 1, FK_SEQ_CST);
     drain(worker, cell);
     fk__word_store(&cell->box, 0, FK_RELAXED);
-    uint32_t gate = fk__half_load(&cell->gate, FK_RELAXED); /* only the owner changes it */
-    if (gate != 0) fk__half_store(&cell->gate, 0, FK_RELAXED);
     fk__stat_add(&worker->local.stats.stopped, 1);
     if ((gate & FK_GATE_PINNED) != 0) fk__worker_unpin(fk__word_ptr(&cell->pinned, FK_RELAXED));
     if (parent != NULL) {
         cell->ended.cell = cell;
         fk__mailbox_signal(parent, &cell->ended.link);
         if (fk__mailbox_kick(parent)) fk__schedule(&worker->local, parent);
+    } else {
+        notify_waiters(sys);
     }
-    notify_waiters(sys);
     return true;
 }
 
@@ -121,7 +126,11 @@ void fk__cell_child_ended(fk_worker *worker, fk_cell *parent, fk_cell *child)
 {
     FK_ASSERT(child->parent == parent);
     fk__children_remove(&worker->local, parent, child);
+    /* Seq_cst: see notify_waiters. */
+    fk__half_swap(&child->gate, 0, FK_SEQ_CST);
+    notify_waiters(worker->sys);
     fk__cell_put(&worker->local, child);
+    fk__actor_uncount(worker->sys);
     fk__cell_try_end(worker, parent);
 }
 

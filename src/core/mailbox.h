@@ -83,7 +83,10 @@ static inline bool fk__mailbox_idle_from(fk_cell *cell, uintptr_t tail)
         fk__word_store(&cell->tail, tail | FK_TAIL_IDLE, FK_RELEASE);
         return true;
     }
-    return fk__word_cas(&cell->tail, &tail, tail | FK_TAIL_IDLE, FK_ACQ_REL);
+    if (FK_LIKELY(fk__word_cas(&cell->tail, &tail, tail | FK_TAIL_IDLE, FK_ACQ_REL))) return true;
+    /* While that producer has not linked its node, the cell will be run again for nothing. */
+    if (fk__mailbox_peek(cell) == NULL) fk__cpu_relax();
+    return false;
 }
 
 /* Signals are waiting, or a stop was asked for. Acquire pairs with the push's release; after a

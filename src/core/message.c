@@ -80,62 +80,58 @@ void fk_payload_put(fk_payload *payload)
 
 /* ---- nodes ------------------------------------------------------------------------------- */
 
-static fk_node *node_get(fk_cache *cache, size_t len)
+static void set_payload(fk_node *node, fk_payload *payload)
 {
-    unsigned size_class = fk__node_class(len);
-    fk_node *node = fk__cache_get(cache, size_class, FK_SITE("message"));
-    if (node == NULL) return NULL;
-    node->size_class = (uint8_t)size_class;
-    node->len = (uint16_t)len;
-    return node;
-}
-
-static fk_node *node_of_payload(fk_cache *cache, fk_payload *payload)
-{
-    fk_node *node = node_get(cache, sizeof(payload));
-    if (node == NULL) return NULL;
     node->type = payload->type;
     node->flags = FK_NODE_PAYLOAD;
+    node->len = sizeof(payload);
     memcpy(node->bytes, &payload, sizeof(payload));
-    return node;
 }
 
-/* What does not fit inline is copied into a payload of its own. */
-static fk_node *node_of_large(fk_cache *cache, const fk_type *type, const void *data, size_t len)
+/* The bytes of a message, wherever they are. */
+static fk_str out_bytes(fk_out out)
+{
+    if (type_is_string(out.type)) return *(const fk_str *)out.data;
+    return (fk_str){ out.data, out.type->size };
+}
+
+fk_err fk__node_fill(fk_cache *cache, fk_node *node, size_t room, fk_out out)
 {
     fk_payload *payload = NULL;
-    fk_system *sys = FK_CONTAINER(cache->pool, fk_system, pool);
-    cache->err = fk__payload_create(cache, sys, type, len, &payload);
-    if (cache->err != FK_OK) return NULL;
-    memcpy(payload->data, data, len);
-    fk_node *node = node_of_payload(cache, payload);
-    /* Only the block: the contents are still the caller's. */
-    if (node == NULL) fk__cache_free(cache, payload, payload->block_size);
-    return node;
+    if (out.type == &fk_type_payload) {
+        memcpy(&payload, &out.data, sizeof(payload)); /* taken: the const was the caller's */
+        set_payload(node, payload);
+        return FK_OK;
+    }
+    fk_str bytes = out_bytes(out);
+    if (bytes.len > room) {
+        fk_system *sys = FK_CONTAINER(cache->pool, fk_system, pool);
+        FK_TRY(fk__payload_create(cache, sys, out.type, bytes.len, &payload));
+        FK_ASSERT(payload != NULL);
+        memcpy(payload->data, bytes.ptr, bytes.len);
+        set_payload(node, payload);
+        return FK_OK;
+    }
+    node->type = out.type;
+    node->len = (uint16_t)bytes.len;
+    node->flags = out.type == &fk_type_poison ? FK_NODE_POISON : 0;
+    if (out.type->drop != NULL) node->flags |= FK_NODE_DROP;
+    if (bytes.len != 0) memcpy(node->bytes, bytes.ptr, bytes.len);
+    return FK_OK;
 }
 
 fk_node *fk__node_create(fk_cache *cache, fk_out out)
 {
-    if (out.type == &fk_type_payload) {
-        fk_payload *payload;
-        memcpy(&payload, &out.data, sizeof(payload)); /* taken: the const was the caller's */
-        return node_of_payload(cache, payload);
-    }
-    const void *data = out.data;
-    size_t len = out.type->size;
-    if (type_is_string(out.type)) {
-        const fk_str *text = out.data;
-        data = text->ptr;
-        len = text->len;
-    }
-    if (len > FK_INLINE_MAX) return node_of_large(cache, out.type, data, len);
-    fk_node *node = node_get(cache, len);
+    size_t len = out.type == &fk_type_payload ? sizeof(fk_payload *) : out_bytes(out).len;
+    size_t room = len <= FK_INLINE_MAX ? len : sizeof(fk_payload *);
+    unsigned size_class = fk__node_class(room);
+    fk_node *node = fk__cache_get(cache, size_class, FK_SITE("message"));
     if (node == NULL) return NULL;
-    node->type = out.type;
-    node->flags = out.type == &fk_type_poison ? FK_NODE_POISON : 0;
-    if (out.type->drop != NULL) node->flags |= FK_NODE_DROP;
-    if (len != 0) memcpy(node->bytes, data, len);
-    return node;
+    node->size_class = (uint8_t)size_class;
+    cache->err = fk__node_fill(cache, node, room, out);
+    if (cache->err == FK_OK) return node;
+    fk__node_free(cache, node);
+    return NULL;
 }
 
 static fk_payload *node_payload(const fk_node *node)

@@ -23,11 +23,12 @@ typedef struct fk_link {
 enum {
     FK_NODE_DROP = 1,    /* the type has a drop function */
     FK_NODE_PAYLOAD = 2, /* the message is an fk_payload, its address the inline bytes */
-    FK_NODE_TIMER = 4,   /* fired by a timer: the inline bytes are an fk_timer_id */
+    FK_NODE_TIMER = 4,   /* fired by a timer: see timer.c */
     FK_NODE_POISON = 8,
     FK_NODE_LIVE = 16, /* held by a stash or a heap: not freed when the queue moves past it */
     FK_NODE_MOVED = 32, /* its contents went elsewhere: nothing to drop */
-    FK_NODE_NOTED = 64  /* fk_fail() was called while it was handled */
+    FK_NODE_NOTED = 64, /* fk_fail() was called while it was handled */
+    FK_NODE_ONCE = 128  /* with TIMER: the node is the timer */
 };
 
 typedef struct fk_node {
@@ -60,6 +61,8 @@ struct fk_payload {
  * taken yet: the caller reports the dead letter and calls fk__out_drop(). The sender is not
  * written, nor is the generation. */
 fk_node *fk__node_create(fk_cache *cache, fk_out out);
+/* The same in a block that has room for so many inline bytes and knows its class. */
+FK_MUST_USE fk_err fk__node_fill(fk_cache *cache, fk_node *node, size_t room, fk_out out);
 /* A second node with the same bytes; the contents are not shared but doubled, so one of the two
  * must be marked FK_NODE_MOVED, or fk__node_share called. */
 fk_node *fk__node_copy(fk_cache *cache, const fk_node *node);

@@ -7,7 +7,7 @@
 
 static void discard(fk_local *local, fk_reason reason, fk_ref to, fk_node *node)
 {
-    fk__dead_node(local, reason, to, node);
+    if ((node->flags & FK_NODE_POISON) == 0) fk__dead_node(local, reason, to, node);
     fk__node_drop_contents(&local->cache, node);
     fk__node_free(&local->cache, node);
 }
@@ -43,10 +43,9 @@ static fk_err push_bounded(fk_local *local, fk_cell *cell, fk_ref to, fk_node *n
     return err;
 }
 
-static bool is_bounded(const fk_cell *cell, const fk_node *node)
+static bool is_bounded(const fk_cell *cell)
 {
-    if (FK_LIKELY((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_BOUNDED) == 0)) return false;
-    return (node->flags & FK_NODE_POISON) == 0; /* it must get through */
+    return (fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_BOUNDED) != 0;
 }
 
 fk_err fk__send_node(fk_local *local, fk_ref to, fk_node *node)
@@ -57,7 +56,7 @@ fk_err fk__send_node(fk_local *local, fk_ref to, fk_node *node)
         return FK_OK;
     }
     node->generation = to.generation;
-    if (FK_UNLIKELY(is_bounded(cell, node))) return push_bounded(local, cell, to, node, NULL);
+    if (FK_UNLIKELY(is_bounded(cell))) return push_bounded(local, cell, to, node, NULL);
     if (fk__mailbox_push(cell, &node->link)) fk__schedule(local, cell);
     return FK_OK;
 }
@@ -78,7 +77,7 @@ static fk_err send_any(fk_local *local, fk_ref to, fk_ref sender, fk_out msg, bo
     }
     node->sender = fk__sender_pack(sender.slot, sender.generation);
     node->generation = to.generation;
-    if (is_bounded(cell, node)) {
+    if (is_bounded(cell)) {
         fk_err err = push_bounded(local, cell, to, node, wait);
         /* The bytes were copied; the caller tries again with the original. */
         if (err == FK_E_FULL && wait != NULL && *wait) fk__node_unmake(&local->cache, node, msg);
@@ -90,6 +89,13 @@ static fk_err send_any(fk_local *local, fk_ref to, fk_ref sender, fk_out msg, bo
 
 /* ---- the public functions ---------------------------------------------------------------- */
 
+/* An actor must not block its worker, whichever function it sends by. */
+static bool may_wait(const fk_system *sys)
+{
+    if (sys->mem.port.wait == NULL) return false;
+    return sys->host.is_inside == NULL || !sys->host.is_inside(sys->host.ctx);
+}
+
 fk_err fk_send_from(fk_system *sys, fk_ref to, fk_ref sender, fk_out msg)
 {
     /* A node has no room for the sender's system: one of another system would become whoever has
@@ -97,8 +103,8 @@ fk_err fk_send_from(fk_system *sys, fk_ref to, fk_ref sender, fk_out msg)
     if (FK_UNLIKELY(sender.system != sys->id)) sender = FK_REF_NONE;
     for (;;) {
         bool wait = false;
+        bool can_wait = may_wait(sys);
         fk_local *local = fk__local_enter(sys);
-        bool can_wait = sys->mem.port.wait != NULL;
         fk_err err = send_any(local, to, sender, msg, can_wait ? &wait : NULL);
         fk__local_leave(local);
         if (!wait) return err;

@@ -29,24 +29,49 @@ fk_err fk__slots_init(fk_slots *slots, fk_mem *mem, uint32_t cells_max)
     return FK_OK;
 }
 
+/* What comes from the port: some chunks. Grows up to what a huge page holds. */
+struct fk_slot_block {
+    struct fk_slot_block *next;
+    size_t size;
+};
+
+enum { BLOCK_CHUNKS_MAX = 42, BLOCK_SIZE_MAX = 2 << 20 };
+
 static size_t chunk_size(void)
 {
-    return (FK_CHUNK_CELLS + 1) * sizeof(fk_cell); /* one more, to align the first */
+    return FK_CHUNK_CELLS * sizeof(fk_cell);
 }
 
-/* The block begins somewhere in the cache line before; its address is kept behind the last. */
-static void **chunk_block(fk_cell *chunk)
+static char *align_up(void *ptr)
 {
-    return (void **)(void *)((char *)chunk + FK_CHUNK_CELLS * sizeof(fk_cell));
+    return (char *)(((uintptr_t)ptr + FK_CACHE_LINE - 1) & ~(uintptr_t)(FK_CACHE_LINE - 1));
+}
+
+static fk_err block_add(fk_slots *slots, fk_mem *mem)
+{
+    void *memory;
+    uint32_t chunks = slots->chunks == 0 ? 1 : slots->chunks;
+    if (chunks > BLOCK_CHUNKS_MAX) chunks = BLOCK_CHUNKS_MAX;
+    size_t size = sizeof(fk_slot_block) + FK_CACHE_LINE + chunks * chunk_size();
+    if (chunks == BLOCK_CHUNKS_MAX && size < BLOCK_SIZE_MAX) size = BLOCK_SIZE_MAX;
+    FK_TRY(fk__mem_alloc(mem, size, FK_SITE("cells"), &memory));
+    fk_slot_block *block = memory;
+    block->next = slots->blocks;
+    block->size = size;
+    slots->blocks = block;
+    slots->fresh = align_up(block + 1);
+    slots->fresh_chunks = chunks;
+    return FK_OK;
 }
 
 void fk__slots_fini(fk_slots *slots, fk_mem *mem)
 {
-    fk_directory *directory = fk__word_ptr(&slots->directory, FK_RELAXED);
-    for (uint32_t i = 0; directory != NULL && i < slots->chunks; i++) {
-        fk_cell *chunk = fk__word_ptr(&directory->chunk[i], FK_RELAXED);
-        fk__mem_free(mem, *chunk_block(chunk), chunk_size());
+    while (slots->blocks != NULL) {
+        fk_slot_block *next = slots->blocks->next;
+        fk__mem_free(mem, slots->blocks, slots->blocks->size);
+        slots->blocks = next;
     }
+    fk_directory *directory = fk__word_ptr(&slots->directory, FK_RELAXED);
     while (directory != NULL) {
         fk_directory *older = directory->older;
         fk__mem_free(mem, directory, sizeof(*directory) + directory->len * sizeof(fk_word));
@@ -76,17 +101,16 @@ static fk_err directory_grow(fk_slots *slots, fk_mem *mem)
 static fk_err chunk_add(fk_system *sys)
 {
     fk_slots *slots = &sys->slots;
-    void *block;
     if ((uint64_t)slots->chunks * FK_CHUNK_CELLS >= slots->cells_max) return FK_E_LIMIT;
     fk_directory *directory = fk__word_ptr(&slots->directory, FK_RELAXED);
     if (slots->chunks == directory->len) {
         FK_TRY(directory_grow(slots, &sys->mem));
         directory = fk__word_ptr(&slots->directory, FK_RELAXED);
     }
-    FK_TRY(fk__mem_alloc(&sys->mem, chunk_size(), FK_SITE("chunk of cells"), &block));
-    uintptr_t first = ((uintptr_t)block + FK_CACHE_LINE - 1) & ~(uintptr_t)(FK_CACHE_LINE - 1);
-    fk_cell *chunk = (fk_cell *)first;
-    *chunk_block(chunk) = block;
+    if (slots->fresh_chunks == 0) FK_TRY(block_add(slots, &sys->mem));
+    fk_cell *chunk = (fk_cell *)(void *)slots->fresh;
+    slots->fresh += chunk_size();
+    slots->fresh_chunks--;
     for (uint32_t i = 0; i < FK_CHUNK_CELLS; i++) {
         fk_cell *cell = &chunk[i];
         memset(cell, 0, sizeof(*cell));
@@ -149,6 +173,9 @@ fk_err fk__cell_get(fk_local *local, fk_cell **out)
     for (;;) {
         if (local->cells_free == NULL) {
             err = cells_refill(local);
+            if (FK_UNLIKELY(err != FK_OK) && fk__pool_reclaim(&local->sys->pool, true)) {
+                err = cells_refill(local);
+            }
             if (err != FK_OK) break;
         }
         fk_cell *cell = local->cells_free;

@@ -96,17 +96,22 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const fk_props *
     if (out == NULL || (name.len != 0 && name.ptr == NULL)) return FK_E_INVALID;
     if (name.len != 0) FK_TRY(fk__name_check(name));
     if (fk__half_load(&sys->stopping, FK_ACQUIRE) != 0) return FK_E_STOPPING;
-    FK_TRY(fk__cell_get(local, &cell));
-
+    FK_TRY(fk__actor_count(sys));
+    fk_err err = fk__cell_get(local, &cell);
+    if (err != FK_OK) {
+        fk__actor_uncount(sys);
+        return err;
+    }
     FK_ASSERT(cell->life == FK_LIFE_FREE);
     FK_ASSERT(cell->extras == NULL);
-    fk_err err = fk__props_intern(local, props, &cell->props);
+    err = fk__props_intern(local, props, &cell->props);
     if (err == FK_OK) err = equip(local, cell, props, &gate);
     if (err == FK_OK && parent != NULL) err = fk__children_add(local, parent, cell, name);
     if (err != FK_OK) {
         strip(local, cell, gate);
         fk__cell_put(local, cell);
         token_release(local, cell, false);
+        fk__actor_uncount(sys);
         return err;
     }
     cell->receive = props->receive;

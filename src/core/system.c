@@ -63,6 +63,7 @@ static void configure(fk_system *sys, const fk_system_config *config, fk_str nam
     port->random(port->ctx, seed, sizeof(seed));
     sys->id = (uint32_t)seed[0] | 1;
     sys->key = (fk_hash_key){ seed[1], seed[2] };
+    sys->actors_max = config->actors_max;
     sys->throughput = config->throughput != 0 ? config->throughput : THROUGHPUT_DEFAULT;
     sys->slice = config->slice != 0 ? config->slice : SLICE_DEFAULT;
     sys->user = config->user;
@@ -91,8 +92,9 @@ fk_err fk__system_create(const fk_system_config *config, const fk_port *port, ui
     configure(sys, config, name);
     fk__pool_init(&sys->pool, &sys->mem, config->pools_malloc);
     for (uint32_t i = 0; i < FK_OUTSIDE_LOCALS; i++) fk__local_init(&sys->outside[i], sys, NULL);
-    uint32_t actors = config->actors_max != 0 ? config->actors_max : ACTORS_DEFAULT;
-    fk_err err = fk__slots_init(&sys->slots, &sys->mem, actors);
+    /* More slots than actors_max: free ones lie in the lists of other threads. */
+    uint32_t slots = config->actors_max > ACTORS_DEFAULT / 2 ? UINT32_MAX - 1 : ACTORS_DEFAULT;
+    fk_err err = fk__slots_init(&sys->slots, &sys->mem, slots);
     if (err == FK_OK) err = fk__dispatch_init(sys, workers);
     if (err == FK_OK) err = guardian_create(sys);
     if (err != FK_OK) {
@@ -128,7 +130,9 @@ static void cell_sweep(fk_system *sys, fk_cell *cell)
             fk_node *node = FK_CONTAINER(link, fk_node, link);
             if (link != cell->head) {
                 fk_ref to = { cell->slot, node->generation, sys->id };
-                fk__dead_node(local, FK_REASON_SYSTEM_STOPPING, to, node);
+                if ((node->flags & (FK_NODE_TIMER | FK_NODE_POISON)) == 0) {
+                    fk__dead_node(local, FK_REASON_SYSTEM_STOPPING, to, node);
+                }
                 fk__node_drop_contents(&local->cache, node);
             }
             fk__node_free(&local->cache, node);
@@ -214,6 +218,17 @@ void fk_stats_get(fk_system *sys, fk_stats *out)
     out->memory = fk__word_load(&sys->mem.used, FK_RELAXED);
 }
 
+/* Gone and forgotten: its name is free again. */
+static bool is_gone(const fk_system *sys, fk_ref ref)
+{
+    if (fk__cell_resolve(sys, ref) != NULL) return false;
+    if (ref.system != sys->id || (ref.generation & 1) == 0) return true;
+    const fk_cell *cell = fk__slots_at(&sys->slots, ref.slot);
+    if (cell == NULL) return true;
+    if (fk__half_load(&cell->generation, FK_SEQ_CST) != ref.generation + 1) return true;
+    return (fk__half_load(&cell->gate, FK_SEQ_CST) & FK_GATE_ENDING) == 0;
+}
+
 fk_err fk_await_stopped(fk_system *sys, fk_ref ref, fk_time timeout)
 {
     const fk_port *port = &sys->mem.port;
@@ -223,7 +238,7 @@ fk_err fk_await_stopped(fk_system *sys, fk_ref ref, fk_time timeout)
     fk__half_add(&sys->waiters, 1, FK_SEQ_CST); /* pairs with notify_waiters */
     for (;;) {
         uint32_t seen = fk__half_load(&sys->stops, FK_SEQ_CST);
-        if (!fk_is_alive(sys, ref)) break;
+        if (is_gone(sys, ref)) break;
         fk_time left = deadline == FK_NEVER ? FK_NEVER : deadline - fk__system_now(sys);
         if (left <= 0) {
             err = FK_E_TIMEOUT;

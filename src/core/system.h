@@ -17,12 +17,16 @@ typedef struct fk_host_ops {
     void *ctx;
     fk_err (*pin)(void *ctx, fk_worker *worker); /* starts a thread for a pinned worker */
     void (*wake)(void *ctx, uint32_t worker);    /* instead of port->wake */
+    bool (*is_inside)(void *ctx);                /* the calling thread is one of the workers */
+    uint32_t *(*reporting)(void *ctx);           /* a counter of the calling thread; see deadletter.c */
 } fk_host_ops;
 
 struct fk_system {
     /* Read by every send. */
     uint32_t id; /* random, never 0 */
     uint32_t throughput;
+    uint32_t actors_max; /* 0: not counted, the slots are the limit */
+    fk_word actors;      /* alive, with actors_max */
     fk_slots slots;
     fk_pool pool;
 
@@ -41,7 +45,8 @@ struct fk_system {
     fk_box *boxes;
     fk_box *boxes_all;
     uint64_t uid_next;
-    fk_half stopping; /* no more spawning */
+    uint32_t reporting; /* without host.reporting: see deadletter.c */
+    fk_half stopping;   /* no more spawning */
     fk_half waiters;  /* threads in fk_await_stopped */
     fk_half stops;    /* changes with each stop while there are waiters; what they wait on */
     uint32_t name_len;
@@ -85,6 +90,21 @@ static inline fk_cell *fk__cell_resolve(const fk_system *sys, fk_ref ref)
 static inline fk_ref fk__cell_ref(const fk_cell *cell)
 {
     return (fk_ref){ cell->slot, fk__half_load(&cell->generation, FK_RELAXED), cell->sys->id };
+}
+
+/* With actors_max: one more or one less. Relaxed: only a number. */
+static inline fk_err fk__actor_count(fk_system *sys)
+{
+    if (FK_LIKELY(sys->actors_max == 0)) return FK_OK;
+    /* Greater, not equal: the guardian is counted, too. */
+    if (fk__word_add(&sys->actors, 1, FK_RELAXED) <= sys->actors_max) return FK_OK;
+    fk__word_add(&sys->actors, (uintptr_t)-1, FK_RELAXED);
+    return FK_E_LIMIT;
+}
+
+static inline void fk__actor_uncount(fk_system *sys)
+{
+    if (FK_UNLIKELY(sys->actors_max != 0)) fk__word_add(&sys->actors, (uintptr_t)-1, FK_RELAXED);
 }
 
 /* intern.c: a copy of props that lives as long as the system; equal props share one. */

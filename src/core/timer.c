@@ -1,25 +1,61 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A timer is one block: a node with room for a small message, and behind it what the wheel and
+ * the actor's table need. A one-shot timer that fires goes to the mailbox itself; from the moment
+ * it is delivered it is an ordinary message. A periodic one stays, and a small node with its key
+ * and serial number goes instead.
+ *
+ * The table belongs to the actor. entry, fire and is_fired are under the lock of the wheel that
+ * the timer is in, or was in last.
+ */
+
 #include "core/timer.h"
 
 #include "base/safeguard.h"
 #include "core/extras.h"
 #include "core/mailbox.h"
 
-enum { BUCKETS_MIN = 4, TIMER_RECEIVE_TIMEOUT = 1 };
+enum { BUCKETS_MIN = 4, TIMER_RECEIVE_TIMEOUT = 1, TIMER_ROOM = 24 };
 
 struct fk_timer {
-    fk_wheel_entry entry; /* under the wheel's lock, like fire */
-    fk_worker *owner;     /* whose wheel it is in, or was last */
-    fk_node *fire;        /* goes to the mailbox; NULL while it is there */
-    uint32_t slot, generation;
-    fk_timer *chain; /* in its bucket */
-    fk_timer_id id;
+    fk_wheel_entry entry;
+    fk_worker *owner; /* whose wheel it is in, or was last */
+    fk_timer *chain;  /* in its bucket */
+    uint64_t key;
     fk_time period;
-    fk_time due;
-    uint8_t mode; /* fk_timer_mode */
-    uint8_t kind; /* 0, or TIMER_RECEIVE_TIMEOUT */
-    fk_node *message; /* NULL for a receive timeout */
+    fk_node *fire;    /* of a periodic one: goes to the mailbox; NULL while it is there */
+    uint32_t serial;  /* no other timer of the actor has it */
+    uint8_t mode;     /* fk_timer_mode */
+    uint8_t kind;     /* 0, or TIMER_RECEIVE_TIMEOUT */
+    bool is_fired;    /* a one-shot one that is in the mailbox */
+    bool is_ended;    /* ... and was cancelled there */
 };
+
+/* What the node of a periodic timer carries. */
+typedef struct timer_id {
+    uint64_t key;
+    uint32_t serial;
+} timer_id;
+
+enum { TIMER_OFFSET = FK_NODE_HEADER + TIMER_ROOM };
+
+_Static_assert(sizeof(void *) != 8 || TIMER_OFFSET + sizeof(fk_timer) <= 128, "two cache lines");
+_Static_assert(TIMER_OFFSET % _Alignof(fk_timer) == 0, "the two parts of a timer fit together");
+
+static fk_node *timer_node(fk_timer *timer)
+{
+    return (fk_node *)(void *)((char *)timer - TIMER_OFFSET);
+}
+
+static fk_timer *node_timer(fk_node *node)
+{
+    return (fk_timer *)(void *)((char *)node + TIMER_OFFSET);
+}
+
+static unsigned timer_class(void)
+{
+    return fk__pool_class(TIMER_OFFSET + sizeof(fk_timer));
+}
 
 /* ---- the actor's table ------------------------------------------------------------------- */
 
@@ -32,7 +68,7 @@ static fk_timer *find(const fk_cell *cell, uint64_t key, uint8_t kind)
 {
     if (cell->extras == NULL || cell->extras->timers.count == 0) return NULL;
     fk_timer *timer = *bucket_of(&cell->extras->timers, key);
-    while (timer != NULL && (timer->id.key != key || timer->kind != kind)) timer = timer->chain;
+    while (timer != NULL && (timer->key != key || timer->kind != kind)) timer = timer->chain;
     return timer;
 }
 
@@ -52,7 +88,7 @@ static fk_err timers_reserve(fk_local *local, fk_timers *timers)
         while (timers->bucket[i] != NULL) {
             fk_timer *timer = timers->bucket[i];
             timers->bucket[i] = timer->chain;
-            fk_timer **to = bucket_of(&grown, timer->id.key);
+            fk_timer **to = bucket_of(&grown, timer->key);
             timer->chain = *to;
             *to = timer;
         }
@@ -62,28 +98,52 @@ static fk_err timers_reserve(fk_local *local, fk_timers *timers)
     return FK_OK;
 }
 
-/* Takes it out of its wheel if it is in one; a node that is in the mailbox already will find
- * nobody. Then forgets it. */
-static void end(fk_worker *worker, fk_cell *cell, fk_timer *timer)
+static void table_add(fk_cell *cell, fk_timer *timer)
 {
     fk_timers *timers = &cell->extras->timers;
-    fk_cache *cache = &worker->local.cache;
-    fk_mem *mem = &worker->sys->mem;
-    fk__mem_lock(mem, &timer->owner->wheel_lock);
-    if (fk__wheel_has(&timer->entry)) fk__wheel_remove(&timer->owner->wheel, &timer->entry);
-    fk__mem_unlock(mem, &timer->owner->wheel_lock);
+    fk_timer **bucket = bucket_of(timers, timer->key);
+    timer->chain = *bucket;
+    *bucket = timer;
+    timers->count++;
+}
 
-    fk_timer **link = bucket_of(timers, timer->id.key);
+static void table_remove(fk_worker *worker, fk_cell *cell, fk_timer *timer)
+{
+    fk_timers *timers = &cell->extras->timers;
+    fk_timer **link = bucket_of(timers, timer->key);
     while (*link != timer) link = &(*link)->chain;
     *link = timer->chain;
     timers->count--;
     fk__stat_add(&worker->local.stats.timers_ended, 1);
+}
+
+/* ---- making and ending ------------------------------------------------------------------- */
+
+static void timer_free(fk_cache *cache, fk_timer *timer)
+{
     if (timer->fire != NULL) fk__node_free(cache, timer->fire);
-    if (timer->message != NULL) {
-        fk__node_drop_contents(cache, timer->message);
-        fk__node_free(cache, timer->message);
+    fk__node_drop_contents(cache, timer_node(timer));
+    fk__node_free(cache, timer_node(timer));
+}
+
+static void end(fk_worker *worker, fk_cell *cell, fk_timer *timer)
+{
+    fk_mem *mem = &worker->sys->mem;
+    fk_cache *cache = &worker->local.cache;
+    fk__mem_lock(mem, &timer->owner->wheel_lock);
+    if (fk__wheel_has(&timer->entry)) fk__wheel_remove(&timer->owner->wheel, &timer->entry);
+    bool is_fired = timer->is_fired;
+    fk__mem_unlock(mem, &timer->owner->wheel_lock);
+
+    table_remove(worker, cell, timer);
+    if (is_fired) { /* the mailbox has it, and will find it ended */
+        timer->is_ended = true;
+        fk__node_drop_contents(cache, timer_node(timer));
+    } else if (timer == worker->ctx.timer) { /* its message is lent to receive just now */
+        worker->ctx.timer_ended = true;
+    } else {
+        timer_free(cache, timer);
     }
-    fk__cache_free(cache, timer, sizeof(*timer));
 }
 
 void fk__timers_fini(fk_worker *worker, fk_cell *cell)
@@ -100,120 +160,151 @@ void fk__timers_fini(fk_worker *worker, fk_cell *cell)
 
 /* ---- the wheel --------------------------------------------------------------------------- */
 
-static fk_node *fire_create(fk_cache *cache, const fk_timer *timer)
+static fk_node *fire_create(fk_cache *cache, fk_timer *timer)
 {
+    const fk_node *own = timer_node(timer);
     fk_node *node = fk__cache_get(cache, FK_CLASS_48, FK_SITE("fired timer"));
     if (node == NULL) return NULL;
-    node->type = timer->message != NULL ? timer->message->type : &fk_type_receive_timeout;
-    node->sender = fk__sender_pack(timer->slot, timer->generation);
-    node->generation = timer->generation;
-    node->len = sizeof(fk_timer_id);
+    node->type = own->type;
+    node->sender = own->sender;
+    node->generation = own->generation;
+    node->len = sizeof(timer_id);
     node->flags = FK_NODE_TIMER;
     node->size_class = FK_CLASS_48;
-    memcpy(node->bytes, &timer->id, sizeof(timer->id));
+    timer_id id = { timer->key, timer->serial };
+    memcpy(node->bytes, &id, sizeof(id));
     return node;
 }
 
-static void arm(fk_worker *worker, fk_timer *timer)
+static void arm(fk_worker *worker, fk_timer *timer, fk_time due)
 {
     fk_mem *mem = &worker->sys->mem;
+    const fk_time tick = (fk_time)1 << FK_TICK_SHIFT;
     timer->owner = worker;
     fk__mem_lock(mem, &worker->wheel_lock);
-    fk__wheel_add(&worker->wheel, &timer->entry, timer->due);
+    fk__wheel_add(&worker->wheel, &timer->entry, due);
     fk__mem_unlock(mem, &worker->wheel_lock);
-    const fk_time tick = (fk_time)1 << FK_TICK_SHIFT;
-    fk_time at = fk__time_add(timer->due, tick - 1) & ~(tick - 1);
+    fk_time at = fk__time_add(due, tick - 1) & ~(tick - 1);
     if (at < worker->wheel_next) worker->wheel_next = at;
+}
+
+/* What goes to the mailbox, or NULL for lack of memory; under the wheel's lock. */
+static fk_node *fire(fk_worker *worker, fk_timer *timer)
+{
+    if (timer->mode == FK_TIMER_ONCE) {
+        timer->is_fired = true;
+        return timer_node(timer);
+    }
+    fk_node *node = timer->fire;
+    if (node == NULL) node = fire_create(&worker->local.cache, timer);
+    timer->fire = NULL;
+    return node;
 }
 
 void fk__timers_run(fk_worker *worker, fk_worker *owner)
 {
     fk_system *sys = worker->sys;
-    fk_link *first = NULL;
+    fk_link *first = NULL, *last = NULL; /* in the order of their time */
     fk_wheel_entry *entry;
     fk__mem_lock(&sys->mem, &owner->wheel_lock);
     while ((entry = fk__wheel_take(&owner->wheel, worker->now)) != NULL) {
-        fk_timer *timer = FK_CONTAINER(entry, fk_timer, entry);
-        fk_node *node = timer->fire;
-        if (node == NULL) node = fire_create(&worker->local.cache, timer);
+        fk_node *node = fire(worker, FK_CONTAINER(entry, fk_timer, entry));
         if (node == NULL) { /* no memory: a tick later, then */
             fk__wheel_add(&owner->wheel, entry, worker->now + ((fk_time)1 << FK_TICK_SHIFT));
             break;
         }
-        timer->fire = NULL;
-        fk__word_store(&node->link.next, (uintptr_t)first, FK_RELAXED);
-        first = &node->link;
+        fk__word_store(&node->link.next, 0, FK_RELAXED);
+        if (last != NULL) fk__word_store(&last->next, (uintptr_t)&node->link, FK_RELAXED);
+        else first = &node->link;
+        last = &node->link;
     }
     fk_time next = fk__wheel_next(&owner->wheel);
     fk__mem_unlock(&sys->mem, &owner->wheel_lock);
     if (owner == worker) worker->wheel_next = next;
 
-    /* The list is newest first; turn it round, so that timers fire in the order of their time. */
-    fk_link *oldest = NULL;
     while (first != NULL) {
-        fk_link *link = first;
-        first = fk__word_ptr(&link->next, FK_RELAXED);
-        fk__word_store(&link->next, (uintptr_t)oldest, FK_RELAXED);
-        oldest = link;
-    }
-    while (oldest != NULL) {
-        fk_node *node = FK_CONTAINER(oldest, fk_node, link);
-        oldest = fk__word_ptr(&oldest->next, FK_RELAXED);
-        fk_ref to = fk__sender_ref(node->sender, sys->id);
-        fk_cell *cell = fk__cell_resolve(sys, to);
-        if (cell == NULL) fk__node_free(&worker->local.cache, node); /* cancelled by its end */
-        else if (fk__mailbox_push(cell, &node->link)) fk__schedule(&worker->local, cell);
+        fk_node *node = FK_CONTAINER(first, fk_node, link);
+        first = fk__word_ptr(&first->next, FK_RELAXED);
+        /* Pushed even if the actor has ended meanwhile: a one-shot timer is the mailbox's now, and
+         * the slot's next turn throws it away. */
+        fk_cell *cell = fk__slots_at(&sys->slots, (uint32_t)node->sender);
+        if (fk__mailbox_push(cell, &node->link)) fk__schedule(&worker->local, cell);
     }
 }
 
 /* ---- delivery ---------------------------------------------------------------------------- */
 
-static void rearm(fk_worker *worker, fk_timer *timer, fk_time due)
+static fk_timer *periodic_of(const fk_cell *cell, const fk_node *node)
 {
-    timer->due = due;
-    timer->fire = fire_create(&worker->local.cache, timer); /* NULL: made when it fires */
-    arm(worker, timer);
-}
-
-static fk_timer *timer_of(const fk_cell *cell, const fk_node *node)
-{
-    fk_timer_id id;
+    timer_id id;
     memcpy(&id, node->bytes, sizeof(id));
     uint8_t kind = node->type == &fk_type_receive_timeout ? TIMER_RECEIVE_TIMEOUT : 0;
     fk_timer *timer = find(cell, id.key, kind);
     if (timer == NULL) return NULL;
-    if (FK_SAFEGUARD(TIMER_SERIAL) && timer->id.serial != id.serial) return NULL;
+    if (FK_SAFEGUARD(TIMER_SERIAL) && timer->serial != id.serial) return NULL;
     return timer;
 }
 
-fk_timer *fk__timer_arrived(fk_worker *worker, fk_cell *cell, const fk_node *node, fk_msg *out)
+static void rearm(fk_worker *worker, fk_timer *timer, fk_time due)
 {
-    fk_timer *timer = timer_of(cell, node);
-    if (timer == NULL) return NULL;
+    timer->fire = fire_create(&worker->local.cache, timer); /* NULL: made when it fires */
+    arm(worker, timer, due);
+}
+
+/* The next moment on the grid that is still to come: periods that were missed are skipped. */
+static fk_time next_due(const fk_timer *timer, fk_time now)
+{
+    if (timer->mode == FK_TIMER_FIXED_DELAY) return fk__time_add(now, timer->period);
+    fk_time due = timer->entry.deadline;
+    fk_time next = fk__time_add(due, timer->period);
+    if (next > now) return next;
+    fk_time missed = (now - due) / timer->period;
+    return fk__time_add(due, (missed + 1) * timer->period);
+}
+
+bool fk__timer_arrived(fk_worker *worker, fk_cell *cell, fk_node *node, fk_msg *out)
+{
+    if ((node->flags & FK_NODE_ONCE) != 0) {
+        fk_timer *timer = node_timer(node);
+        if (timer->is_ended) {
+            if (FK_SAFEGUARD(TIMER_SERIAL)) return false;
+        } else {
+            table_remove(worker, cell, timer);
+        }
+        node->flags &= (uint8_t) ~(FK_NODE_TIMER | FK_NODE_ONCE); /* a message like any other */
+        fk__node_view(node, cell->sys->id, out);
+        return true;
+    }
+    fk_timer *timer = periodic_of(cell, node);
+    if (timer == NULL) return false;
     if (timer->kind == TIMER_RECEIVE_TIMEOUT) {
         fk_time due = fk__time_add(cell->extras->timers.last_message, timer->period);
         if (fk__system_now(worker->sys) < due) {
             rearm(worker, timer, due);
-            return NULL;
+            return false;
         }
-        *out = (fk_msg){ &fk_type_receive_timeout, NULL, 0, FK_REF_NONE };
-    } else {
-        fk__node_view(timer->message, cell->sys->id, out);
     }
-    return timer;
+    worker->ctx.timer = timer;
+    fk__node_view(timer_node(timer), cell->sys->id, out);
+    return true;
 }
 
-fk_err fk__timer_detach(fk_worker *worker, fk_cell *cell, const fk_node *node, fk_node **out)
+void fk__timer_delivered(fk_worker *worker)
+{
+    fk_timer *timer = worker->ctx.timer;
+    if (timer == NULL) return;
+    if (worker->ctx.timer_ended) timer_free(&worker->local.cache, timer);
+    else rearm(worker, timer, next_due(timer, fk__system_now(worker->sys)));
+    worker->ctx.timer = NULL;
+    worker->ctx.timer_ended = false;
+}
+
+fk_err fk__timer_copy(fk_worker *worker, fk_node **out)
 {
     fk_cache *cache = &worker->local.cache;
-    fk_timer *timer = timer_of(cell, node);
-    if (timer == NULL || timer->message == NULL) return FK_E_STATE;
-    if (timer->mode == FK_TIMER_ONCE) {
-        *out = timer->message;
-        timer->message = NULL;
-        return FK_OK;
-    }
-    fk_node *original = timer->message;
+    fk_timer *timer = worker->ctx.timer;
+    if (timer == NULL || timer->kind == TIMER_RECEIVE_TIMEOUT) return FK_E_STATE;
+    fk_node *original = timer_node(timer);
     if ((original->flags & FK_NODE_DROP) != 0) return FK_E_STATE;
     fk_node *copy = fk__node_copy(cache, original);
     if (copy == NULL) return cache->err;
@@ -222,42 +313,6 @@ fk_err fk__timer_detach(fk_worker *worker, fk_cell *cell, const fk_node *node, f
     return FK_OK;
 }
 
-void fk__timer_reattach(fk_worker *worker, fk_cell *cell, const fk_node *node, fk_node *message)
-{
-    fk_timer *timer = timer_of(cell, node);
-    FK_ASSERT(timer != NULL);
-    if (timer->message == NULL) {
-        timer->message = message;
-        return;
-    }
-    fk__node_drop_contents(&worker->local.cache, message);
-    fk__node_free(&worker->local.cache, message);
-}
-
-/* The next moment on the grid that is still to come: periods that were missed are skipped. */
-static fk_time next_due(const fk_timer *timer, fk_time now)
-{
-    if (timer->mode == FK_TIMER_FIXED_DELAY) return fk__time_add(now, timer->period);
-    fk_time next = fk__time_add(timer->due, timer->period);
-    if (next > now) return next;
-    fk_time missed = (now - timer->due) / timer->period;
-    return fk__time_add(timer->due, (missed + 1) * timer->period);
-}
-
-void fk__timer_delivered(fk_worker *worker, fk_cell *cell, const fk_node *node)
-{
-    fk_timer *timer = timer_of(cell, node);
-    if (timer == NULL) return; /* cancelled by its own message */
-    /* Started again under the same key while its node was on its way: that one is armed. */
-    if (timer->fire != NULL) return;
-    fk_time now = fk__system_now(worker->sys);
-    if (timer->kind == TIMER_RECEIVE_TIMEOUT) rearm(worker, timer, fk__time_add(now, timer->period));
-    else if (timer->mode == FK_TIMER_ONCE) end(worker, cell, timer);
-    else rearm(worker, timer, next_due(timer, now));
-}
-
-/* ---- receive timeout --------------------------------------------------------------------- */
-
 void fk__timers_touch(fk_worker *worker, fk_cell *cell)
 {
     cell->extras->timers.last_message = fk__system_now(worker->sys);
@@ -265,42 +320,52 @@ void fk__timers_touch(fk_worker *worker, fk_cell *cell)
 
 /* ---- the public functions ---------------------------------------------------------------- */
 
-static fk_err start(fk_ctx *ctx, fk_timer *made, fk_out *msg)
+/* Makes a timer and its message, which is still the caller's when that fails. */
+static fk_err timer_create(fk_local *local, const fk_cell *cell, const fk_timer *what, fk_out msg,
+                           fk_timer **out)
+{
+    fk_cache *cache = &local->cache;
+    unsigned size_class = timer_class();
+    fk_node *node = fk__cache_get(cache, size_class, FK_SITE("timer"));
+    if (node == NULL) return cache->err;
+    node->size_class = (uint8_t)size_class;
+    fk_timer *timer = node_timer(node);
+    *timer = *what;
+    fk_err err = fk__node_fill(cache, node, TIMER_ROOM, msg);
+    if (err != FK_OK) {
+        fk__cache_put(cache, size_class, node);
+        return err;
+    }
+    uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED);
+    node->sender = fk__sender_pack(cell->slot, generation);
+    node->generation = generation;
+    if (timer->mode == FK_TIMER_ONCE) {
+        node->flags |= FK_NODE_TIMER | FK_NODE_ONCE;
+    } else if ((timer->fire = fire_create(cache, timer)) == NULL) {
+        fk__node_unmake(cache, node, msg);
+        return cache->err;
+    }
+    *out = timer;
+    return FK_OK;
+}
+
+static fk_err start(fk_ctx *ctx, fk_timer *what, fk_out msg)
 {
     fk_worker *worker = ctx->worker;
     fk_cell *cell = ctx->cell;
-    fk_local *local = &worker->local;
-    FK_TRY(fk__extras_need(local, cell));
+    fk_timer *timer = NULL;
+    fk_time due = fk__time_add(fk__system_now(worker->sys), what->period);
+    FK_TRY(fk__extras_need(&worker->local, cell));
     fk_timers *timers = &cell->extras->timers;
-    FK_TRY(timers_reserve(local, timers));
-    fk_timer *timer = fk__cache_alloc(&local->cache, sizeof(*timer), FK_SITE("timer"));
-    if (timer == NULL) return local->cache.err;
-    *timer = *made;
-    timer->slot = cell->slot;
-    timer->generation = fk__half_load(&cell->generation, FK_RELAXED);
-    if (msg != NULL) timer->message = fk__node_create(&local->cache, *msg);
-    if (timer->message != NULL) {
-        timer->message->sender = fk__sender_pack(timer->slot, timer->generation);
-    }
-    if (msg == NULL || timer->message != NULL) {
-        timer->id.serial = timers->serial + 1;
-        timer->fire = fire_create(&local->cache, timer);
-    }
-    if (timer->fire == NULL) {
-        fk_err err = local->cache.err;
-        if (timer->message != NULL) fk__node_free(&local->cache, timer->message);
-        fk__cache_free(&local->cache, timer, sizeof(*timer));
-        return err; /* msg is still the caller's */
-    }
-    fk_timer *old = find(cell, timer->id.key, timer->kind);
-    if (old != NULL) end(worker, cell, old);
+    FK_TRY(timers_reserve(&worker->local, timers));
+    what->serial = timers->serial + 1;
+    FK_TRY(timer_create(&worker->local, cell, what, msg, &timer));
     timers->serial++;
-    fk_timer **bucket = bucket_of(timers, timer->id.key);
-    timer->chain = *bucket;
-    *bucket = timer;
-    timers->count++;
-    fk__stat_add(&local->stats.timers_started, 1);
-    arm(worker, timer);
+    fk_timer *old = find(cell, timer->key, timer->kind);
+    if (old != NULL) end(worker, cell, old);
+    table_add(cell, timer);
+    fk__stat_add(&worker->local.stats.timers_started, 1);
+    arm(worker, timer, due);
     return FK_OK;
 }
 
@@ -309,9 +374,8 @@ fk_err fk_timer_start(fk_ctx *ctx, uint64_t key, fk_timer_mode mode, fk_time per
     fk_err err = FK_E_INVALID;
     if (period >= 0 && (unsigned)mode <= FK_TIMER_FIXED_RATE &&
         (period > 0 || mode == FK_TIMER_ONCE)) {
-        fk_timer timer = { .id = { .key = key }, .period = period, .mode = (uint8_t)mode };
-        timer.due = fk__time_add(fk__system_now(ctx->worker->sys), period);
-        err = start(ctx, &timer, &msg);
+        fk_timer timer = { .key = key, .period = period, .mode = (uint8_t)mode };
+        err = start(ctx, &timer, msg);
     }
     if (err != FK_OK) fk__out_drop(&ctx->worker->local.cache, msg);
     return err;
@@ -334,17 +398,17 @@ fk_err fk_receive_timeout_set(fk_ctx *ctx, fk_time timeout)
 {
     fk_cell *cell = ctx->cell;
     if (timeout < 0) return FK_E_INVALID;
-    fk_timer *old = find(cell, 0, TIMER_RECEIVE_TIMEOUT);
     if (timeout == 0) {
+        fk_timer *old = find(cell, 0, TIMER_RECEIVE_TIMEOUT);
         if (old != NULL) end(ctx->worker, cell, old);
         cell->flags &= (uint8_t)~FK_CELL_TIMED;
         return FK_OK;
     }
-    fk_timer timer = { .period = timeout, .kind = TIMER_RECEIVE_TIMEOUT };
-    fk_time now = fk__system_now(ctx->worker->sys);
-    timer.due = fk__time_add(now, timeout);
-    FK_TRY(start(ctx, &timer, NULL));
+    fk_timer timer = { .period = timeout,
+                       .mode = FK_TIMER_FIXED_DELAY,
+                       .kind = TIMER_RECEIVE_TIMEOUT };
+    FK_TRY(start(ctx, &timer, (fk_out){ &fk_type_receive_timeout, "" }));
     cell->flags |= FK_CELL_TIMED;
-    cell->extras->timers.last_message = now;
+    fk__timers_touch(ctx->worker, cell);
     return FK_OK;
 }

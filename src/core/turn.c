@@ -61,19 +61,19 @@ static void handle_signals(fk_worker *worker, fk_cell *cell)
 
 /* ---- messages ---------------------------------------------------------------------------- */
 
-/* The next message of a special cell, or NULL. */
-static fk_node *take(fk_worker *worker, fk_cell *cell)
+/* The next message of a special cell, or NULL. link: the next in the queue, if any. */
+static fk_node *take(fk_worker *worker, fk_cell *cell, fk_link *link)
 {
     fk_node *node = NULL;
     if ((cell->flags & FK_CELL_FRONT) != 0) node = fk__extras_take(worker, cell);
-    if (node == NULL && (cell->flags & FK_CELL_BOXED) != 0) {
+    /* The queue of a boxed cell has only timers, which must not wait for a box that never empties. */
+    if (node == NULL && link == NULL && (cell->flags & FK_CELL_BOXED) != 0) {
         node = fk__box_pop(fk__word_ptr(&cell->box, FK_RELAXED), worker->sys);
     }
     if (node != NULL) {
         node->flags &= (uint8_t)~FK_NODE_LIVE;
         return node;
     }
-    fk_link *link = fk__mailbox_peek(cell);
     if (link == NULL) return NULL;
     fk__cell_advance(worker, cell, link);
     return FK_CONTAINER(link, fk_node, link);
@@ -91,9 +91,9 @@ static FK_HOT fk_err deliver(fk_worker *worker, fk_cell *cell, fk_node *node, co
 static fk_err deliver_timer(fk_worker *worker, fk_cell *cell, fk_node *node)
 {
     fk_msg msg;
-    if (fk__timer_arrived(worker, cell, node, &msg) == NULL) return FK_OK;
+    if (!fk__timer_arrived(worker, cell, node, &msg)) return FK_OK;
     fk_err err = deliver(worker, cell, node, &msg);
-    fk__timer_delivered(worker, cell, node);
+    fk__timer_delivered(worker);
     return err;
 }
 
@@ -189,14 +189,15 @@ static FK_COLD outcome turn_special(fk_worker *worker, fk_cell *cell, uint32_t b
         budget = cell->props->throughput;
     }
     for (;;) {
-        if (FK_SAFEGUARD(SYSTEM_FIRST) || fk__mailbox_peek(cell) == NULL) {
+        fk_link *link = fk__mailbox_peek(cell); /* before the signals: see turn_plain */
+        if (FK_SAFEGUARD(SYSTEM_FIRST) || link == NULL) {
             if (fk__mailbox_has_signal(cell)) handle_signals(worker, cell);
         }
         if ((cell->flags & FK_CELL_HALTED) != 0) {
             return (outcome){ done, turn_rest(worker, cell) };
         }
         if (done >= budget) return (outcome){ done, true };
-        fk_node *node = take(worker, cell);
+        fk_node *node = take(worker, cell, link);
         if (node == NULL) {
             return (outcome){ done, !fk__mailbox_idle(cell, (uintptr_t)cell->head) };
         }
@@ -219,9 +220,11 @@ static FK_HOT outcome turn_plain(fk_worker *worker, fk_cell *cell, uint32_t budg
     fk_time began = 0;
     uint32_t done = 0;
     for (;;) {
+        /* First the queue, then the signals: whoever sees a message sees, by its release, the
+         * signals that its sender pushed before it. */
+        fk_link *link = fk__mailbox_peek(cell);
         if (FK_UNLIKELY(fk__mailbox_has_signal(cell))) break;
         if (FK_UNLIKELY(done >= budget)) return (outcome){ done, true };
-        fk_link *link = fk__mailbox_peek(cell);
         if (link == NULL) {
             return (outcome){ done, !fk__mailbox_idle(cell, (uintptr_t)cell->head) };
         }

@@ -41,6 +41,19 @@ static void thread_wake(void *ctx, uint32_t worker)
     fk__host_notify(NULL, (uint32_t *)(void *)&host->word[worker]);
 }
 
+static bool host_is_inside(void *ctx)
+{
+    const fk_host *host = ctx;
+    return fk__host_inside == host->sys;
+}
+
+static uint32_t *host_reporting(void *ctx)
+{
+    static _Thread_local uint32_t reporting;
+    (void)ctx; /* one for all systems: a report is a report */
+    return &reporting;
+}
+
 static fk_err thread_start(void *ctx, fk_worker *worker)
 {
     fk_host *host = ctx;
@@ -113,6 +126,8 @@ static fk_err host_create(fk_system *sys, bool threads)
     host->sys = sys;
     host->fd = -1;
     sys->host.ctx = host;
+    sys->host.is_inside = host_is_inside;
+    sys->host.reporting = host_reporting;
     if (threads) {
         sys->host.wake = thread_wake;
         sys->host.pin = thread_start;

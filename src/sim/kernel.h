@@ -19,6 +19,7 @@ typedef struct fk_kernel {
     uint32_t threads;     /* workers and pinned workers that run */
     uint32_t outsiders;   /* that have not returned */
     uint32_t pinned;      /* threads made for pinned actors */
+    uint32_t rests;       /* moments at which everybody slept */
     uint32_t letter_depth; /* mask of threads in on_dead_letter */
 } fk_kernel;
 
@@ -89,6 +90,7 @@ fk_err fk__kernel_receive_1(fk_ctx *ctx, void *state, const fk_msg *msg);
 
 /* ---- kernel_thread.c: threads ------------------------------------------------------------ */
 
+void fk__kernel_shuffle(fk_worker *worker);
 void fk__kernel_worker(void *arg, uint32_t thread);
 fk_err fk__kernel_pin(void *ctx, fk_worker *worker);
 void fk__kernel_outsider(void *arg, uint32_t thread);

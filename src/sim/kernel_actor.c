@@ -81,6 +81,16 @@ static void end_endless(fk_scene *scene)
     }
 }
 
+/* A message is lent until receive returns, whatever happens to its timer meanwhile. */
+static void check_lent(const fk_scene *scene)
+{
+    fk_mail_kind kind;
+    if (scene->is_used || (scene->mail == 0 && scene->alarm == 0)) return;
+    uint32_t number = fk__kernel_read(scene->msg->type, scene->msg->data, scene->msg->len, &kind);
+    uint32_t expected = scene->alarm != 0 ? scene->alarm : fk__mail_at(scene->mail)->first;
+    if (number != expected) fk__world_fail("A1", "a message changed while it was handled");
+}
+
 static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg, uint32_t behaviour)
 {
     uint32_t actor = who(state);
@@ -103,7 +113,9 @@ static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg, uint32_t beha
         }
     }
     act_some(&scene, fk__world_below(fk__world_swarm()->acts_max + 1));
+    if (fk__world_swarm()->shuffles && !ctx->worker->is_pinned) fk__kernel_shuffle(ctx->worker);
     end_endless(&scene);
+    check_lent(&scene);
     fk__person_end_receive(actor, scene.err);
     return scene.err;
 }

@@ -26,8 +26,9 @@ static void forward(fk_scene *scene)
     scene->is_used = true;
     FK_SOMETIMES_HIT(FORWARDED);
     fk__mail_forward(scene->mail, to, l->person[to].ref);
+    uint32_t hops = fk__mail_at(scene->mail)->hops;
     fk_err err = fk_forward(scene->ctx, l->person[to].ref);
-    fk__mail_sent(scene->mail, err);
+    fk__mail_sent(scene->mail, hops, err);
 }
 
 static void stash(fk_scene *scene)

@@ -123,6 +123,7 @@ void fk__kernel_letter(void *user, const fk_dead_letter *letter)
         return;
     }
     uint32_t number = fk__kernel_read(letter->type, letter->data, letter->len, &kind);
+    if (letter->reason == FK_REASON_DROPPED_OLDEST) FK_SOMETIMES_HIT(DROPPED_OLDEST);
     if (kind >= FK_KIND_TICK) fk__alarm_dead(number, letter);
     else fk__mail_dead(number, letter);
 
@@ -165,7 +166,6 @@ static void count_outcome(const fk_mail *mail, fk_err err, uint32_t slept)
     if (mail->state != FK_MAIL_DEAD) return;
     if (mail->reason == FK_REASON_STOPPED) FK_SOMETIMES_HIT(STALE_REF);
     if (mail->reason == FK_REASON_DROPPED_NEWEST) FK_SOMETIMES_HIT(DROPPED_NEWEST);
-    if (mail->reason == FK_REASON_DROPPED_OLDEST) FK_SOMETIMES_HIT(DROPPED_OLDEST);
     if (mail->reason != FK_REASON_FULL) return;
     FK_SOMETIMES_HIT(FULL);
     if (l->person[mail->to].overflow == FK_OVERFLOW_BLOCK) FK_SOMETIMES_HIT(FULL_INSIDE_BLOCK);
@@ -177,7 +177,7 @@ static void post(fk_ctx *ctx, uint32_t number, fk_ref to, fk_out out, bool is_re
     fk_err err;
     if (is_reply) err = fk_reply(ctx, out);
     else err = ctx != NULL ? fk_tell(ctx, to, out) : fk_send(fk__kernel.sys, to, out);
-    fk__mail_sent(number, err);
+    fk__mail_sent(number, 0, err);
     count_outcome(fk__mail_at(number), err, slept);
 }
 

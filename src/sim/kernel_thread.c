@@ -10,11 +10,10 @@ static fk_ledger *const l = &fk__ledger;
 
 /* ---- workers ----------------------------------------------------------------------------- */
 
-/* Between turns, on the worker's own thread: ready actors change places, and the next one gets
- * another budget. Only what a slower or faster worker might have done as well. */
-static void shuffle(fk_worker *worker)
+/* In the middle of a receive, on the worker's own thread: ready actors change places, and the next
+ * ones get another budget. Only what a slower or faster worker might have done as well. */
+void fk__kernel_shuffle(fk_worker *worker)
 {
-    fk_system *sys = worker->sys;
     uint32_t len = fk__ready_len(worker);
     FK_SOMETIMES_HIT(SHUFFLED);
     if (len > 1) {
@@ -23,22 +22,20 @@ static void shuffle(fk_worker *worker)
             if (cell != NULL) fk__ready_push(worker, cell);
         }
     }
-    sys->throughput = 1 + fk__world_below(fk__world_swarm()->throughput);
-    if (fk__world_one_in(4)) worker->budget = fk__world_below(worker->budget + 1);
+    worker->sys->throughput = 1 + fk__world_below(fk__world_swarm()->throughput);
 }
 
 /* The loop of the host's threads. */
 void fk__kernel_worker(void *arg, uint32_t thread)
 {
     fk_worker *worker = arg;
-    bool shuffles = fk__world_swarm()->shuffles && !worker->is_pinned;
+    bool returns = fk__world_swarm()->shuffles; /* after each window of turns, too */
     (void)thread;
     for (;;) {
         uint32_t seen = fk__world_word(worker->id);
-        fk_time wait = fk__worker_run(worker, shuffles ? 1 + fk__world_below(3) : UINT32_MAX);
+        fk_time wait = fk__worker_run(worker, returns ? 1 : UINT32_MAX);
         if (wait == FK_WORKER_EXIT) break;
         if (wait != 0) fk__world_worker_wait(worker->id, seen, wait);
-        else shuffle(worker);
     }
     fk__kernel.threads--;
 }
@@ -94,17 +91,25 @@ static void look_at_stats(void)
 static void act_outside(void)
 {
     uint32_t draw = fk__world_below(100);
-    if (draw < 55) fk__kernel_send(NULL, FK_NOBODY, fk__kernel_pick(), 0);
-    else if (draw < 60) fk__kernel_spawn(NULL, FK_NOBODY, false);
-    else if (draw < 65) fk__kernel_spawn(NULL, FK_NOBODY, true);
-    else if (draw < 69) fk__kernel_stop_other(FK_NOBODY);
-    else if (draw < 71) fk__kernel_poison();
-    else if (draw < 76) fk__kernel_send_parcel(NULL, FK_NOBODY);
-    else if (draw < 80) fk__kernel_send_bogus(NULL, FK_NOBODY);
-    else if (draw < 84) await_stopped();
-    else if (draw < 87) unsent_payload();
-    else if (draw < 89) look_at_stats();
-    else fk__world_sleep((fk_time)fk__world_below((uint32_t)FK_MILLIS(3)));
+    if (draw < fk__world_swarm()->outside_sends) {
+        fk__kernel_send(NULL, FK_NOBODY, fk__kernel_pick(), 0);
+        return;
+    }
+    switch (fk__world_below(16)) {
+    case 0:
+    case 1: fk__kernel_spawn(NULL, FK_NOBODY, false); break;
+    case 2:
+    case 3: fk__kernel_spawn(NULL, FK_NOBODY, true); break;
+    case 4: fk__kernel_stop_other(FK_NOBODY); break;
+    case 5: fk__kernel_poison(); break;
+    case 6:
+    case 7: fk__kernel_send_parcel(NULL, FK_NOBODY); break;
+    case 8: fk__kernel_send_bogus(NULL, FK_NOBODY); break;
+    case 9: await_stopped(); break;
+    case 10: unsent_payload(); break;
+    case 11: look_at_stats(); break;
+    default: fk__world_sleep((fk_time)fk__world_below((uint32_t)FK_MILLIS(3))); break;
+    }
 }
 
 void fk__kernel_outsider(void *arg, uint32_t thread)

@@ -108,6 +108,7 @@ typedef struct fk_mail {
     uint8_t priority;
     uint8_t class;
     uint8_t reason;
+    uint8_t hops; /* how often it was forwarded */
     bool returned; /* the send has */
     bool is_owned; /* its type has a drop function */
     bool is_inside; /* sent by fk_tell and friends, not fk_send */
@@ -126,7 +127,8 @@ typedef struct fk_alarm {
     uint32_t aside; /* copies of its message in a stash */
     uint32_t fires;
     fk_time period;
-    fk_time due; /* not before */
+    fk_time due;   /* not before */
+    fk_time slack; /* the grid of its periods begins at due, or so much later */
 } fk_alarm;
 
 /* What an actor's stash holds: a mail's number, or an alarm's with the top bit set. */
@@ -156,6 +158,7 @@ typedef struct fk_person {
     bool is_poisoned;
     uint32_t after_told; /* messages begun since */
     uint32_t held;       /* number of the mail or alarm being handled; 0: none */
+    bool held_again;     /* it came back from the stash */
     uint32_t pending;    /* mails whose send has returned, in its mailbox */
     uint32_t urgent[FK_PRIORITIES];
     uint32_t received;
@@ -173,15 +176,15 @@ typedef struct fk_ledger {
     uint64_t facts;
     uint64_t received; /* messages that reached a receive, timers' included */
     uint32_t person_count, mail_count, alarm_count;
-    uint32_t alive;   /* actors that exist */
+    uint32_t alive, alive_max; /* actors that exist */
     uint32_t pending; /* of all actors */
-    uint32_t waiting, waiting_max;
     uint64_t wait_longest;
     uint64_t letters[FK_REASON_COUNT];
     uint64_t spawned, failures;
     bool is_stopping; /* the system */
     bool is_ending;   /* ... is being destroyed */
     bool may_lack_memory;
+    bool is_disturbed; /* somebody stopped before the system did */
     fk_fact recent[FK_FACTS_SHOWN];
     fk_person person[FK_ACTORS_MAX];
     fk_mail mail[FK_MAILS_MAX];    /* from 1 */
@@ -203,8 +206,8 @@ void fk__ledger_follow(FILE *out);
 
 /* A send begins: its number. to may be FK_NOBODY. */
 uint32_t fk__mail_send(const fk_mail *mail);
-/* The call has returned. */
-void fk__mail_sent(uint32_t number, fk_err err);
+/* The call has returned. hops: what the mail had when it was made. */
+void fk__mail_sent(uint32_t number, uint32_t hops, fk_err err);
 /* Reaches the receive of an actor. number is what its bytes carry; returns the mail's own. */
 uint32_t fk__mail_receive(uint32_t actor, uint32_t number, fk_ref sender);
 void fk__mail_dead(uint32_t number, const fk_dead_letter *letter);
@@ -212,6 +215,8 @@ void fk__mail_drop(uint32_t number);
 /* The actor sends what it holds on. */
 void fk__mail_forward(uint32_t number, uint32_t to, fk_ref to_ref);
 fk_mail *fk__mail_at(uint32_t number);
+/* Everybody sleeps: none waits in a mailbox. */
+void fk__mail_check_rest(void);
 /* At the end: all are. */
 void fk__mail_check_ended(void);
 
@@ -257,8 +262,8 @@ void fk__alarm_dead(uint32_t number, const fk_dead_letter *letter);
 void fk__alarm_stop_all(uint32_t actor);
 void fk__alarm_timeout_set(uint32_t actor, fk_time timeout);
 void fk__alarm_timeout(uint32_t actor);
-/* Everybody sleeps: nothing that was due long ago may be active. */
-void fk__alarm_check_due(bool for_ever);
+/* Everybody sleeps until next: by then, nothing may be long due. */
+void fk__alarm_check_due(fk_time next);
 void fk__alarm_check_ended(void);
 
 #endif /* FK_SIM_LEDGER_H */

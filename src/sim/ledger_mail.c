@@ -93,6 +93,8 @@ void fk__mail_forward(uint32_t number, uint32_t to, fk_ref to_ref)
     mail->to = (uint16_t)to;
     mail->to_ref = to_ref;
     mail->is_inside = true;
+    mail->hops++;
+    l->person[mail->from].held = 0; /* no longer its business */
     fk__ledger_note(FK_FACT_FORWARD, mail->from, to, number, 0);
     enter(mail, number);
 }
@@ -108,10 +110,14 @@ static void check_refusal(const fk_mail *mail, uint32_t number, fk_err err)
     }
 }
 
-void fk__mail_sent(uint32_t number, fk_err err)
+void fk__mail_sent(uint32_t number, uint32_t hops, fk_err err)
 {
     fk_mail *mail = fk__mail_at(number);
     fk__ledger_note(FK_FACT_SENT, mail->from, mail->to, number, (uint32_t)err);
+    if (mail->hops != hops) { /* the receiver was quick and has sent it on */
+        if (err != FK_OK) fk__world_fail("A1", "#%u refused and delivered", (unsigned)number);
+        return;
+    }
     if (err != FK_OK) check_refusal(mail, number, err);
     mail->returned = true;
     if (mail->state != FK_MAIL_SENT) return;
@@ -269,6 +275,15 @@ void fk__mail_drop(uint32_t number)
         uint8_t state = fk__mail_at(i)->state;
         if (state == FK_MAIL_DONE || state == FK_MAIL_DEAD) continue;
         fk__world_fail("A1", "#%u dropped before #%u had ended", (unsigned)number, (unsigned)i);
+    }
+}
+
+void fk__mail_check_rest(void)
+{
+    for (uint32_t i = 1; i < l->mail_count && l->pending != 0; i++) {
+        const fk_mail *mail = &l->mail[i];
+        if (mail->state != FK_MAIL_SENT || !mail->returned) continue;
+        fk__world_fail("A5", "everybody sleeps, #%u to a%u waits", (unsigned)i, (unsigned)mail->to);
     }
 }
 

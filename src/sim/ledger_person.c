@@ -81,7 +81,7 @@ void fk__person_spawned(uint32_t actor, fk_err err, fk_ref ref)
     l->spawned++;
     p->is_spawned = true;
     if (p->is_gone) return;
-    l->alive++;
+    if (++l->alive > l->alive_max) l->alive_max = l->alive;
     uint32_t max = fk__world_swarm()->actors_max;
     if (max != 0 && l->alive > max) {
         fk__world_fail("A13", "%u actors, the limit is %u", (unsigned)l->alive, (unsigned)max);
@@ -121,7 +121,8 @@ void fk__person_end_start(uint32_t actor, fk_err err)
 }
 
 /* A12. A budget is shared by those who wake each other, so one place in the queue is one budget;
- * two more for the one that is running and the one that was displaced from the next slot. */
+ * two more for the one that is running and the one that was displaced from the next slot. Timers
+ * and starts make actors ready, too, so every living one counts. */
 static void check_fairness(const fk_person *p, uint32_t actor)
 {
     const fk_swarm *s = fk__world_swarm();
@@ -129,7 +130,7 @@ static void check_fairness(const fk_person *p, uint32_t actor)
     if (waited > l->wait_longest) l->wait_longest = waited;
     if (!s->is_solo || s->shuffles) return;
     FK_SOMETIMES_HIT(FAIRNESS);
-    uint64_t bound = (uint64_t)(l->waiting_max + 2) * s->throughput;
+    uint64_t bound = (uint64_t)(l->alive_max + 2) * s->throughput;
     if (waited <= bound) return;
     fk__world_fail("A12", "a%u waited for %llu messages, at most %llu are fair", (unsigned)actor,
                    (unsigned long long)waited, (unsigned long long)bound);
@@ -157,6 +158,7 @@ void fk__person_begin_receive(uint32_t actor, fk_ref self, uint32_t behaviour)
     p->received++;
     l->received++;
     p->held = 0;
+    p->held_again = false;
 }
 
 void fk__person_end_receive(uint32_t actor, fk_err err)
@@ -165,7 +167,7 @@ void fk__person_end_receive(uint32_t actor, fk_err err)
     uint32_t held = p->held;
     fk__ledger_note(FK_FACT_HANDLED, actor, FK_NOBODY, held & ~FK_ASIDE_ALARM, (uint32_t)err);
     if ((held & FK_ASIDE_ALARM) != 0) {
-        fk__alarm_handled(held & ~FK_ASIDE_ALARM);
+        if (!p->held_again) fk__alarm_handled(held & ~FK_ASIDE_ALARM);
     } else if (held != 0 && l->mail[held].state == FK_MAIL_HELD) {
         l->mail[held].state = FK_MAIL_DONE;
     }
@@ -205,14 +207,14 @@ void fk__person_mail_in(uint32_t actor)
     l->pending++;
     /* One message may be on its way from the mailbox to the receive. */
     uint32_t between = fk__world_swarm()->is_solo ? 0 : 1;
-    if (p->mailbox == FK_MAILBOX_BOUNDED && p->pending > p->capacity + between) {
+    bool is_over = p->mailbox == FK_MAILBOX_BOUNDED && p->pending > p->capacity + between;
+    if (is_over && !p->is_gone) { /* the dead have a queue, not a mailbox */
         fk__world_fail("A13", "a%u: %u messages in a mailbox for %u", (unsigned)actor,
                        (unsigned)p->pending, (unsigned)p->capacity);
     }
     if (p->is_waiting) return;
     p->is_waiting = true;
     p->waiting_since = l->received;
-    if (++l->waiting > l->waiting_max) l->waiting_max = l->waiting;
 }
 
 void fk__person_mail_out(uint32_t actor)
@@ -221,7 +223,6 @@ void fk__person_mail_out(uint32_t actor)
     l->pending--;
     if (--p->pending != 0 || !p->is_waiting) return;
     p->is_waiting = false;
-    l->waiting--;
 }
 
 /* ---- the stash --------------------------------------------------------------------------- */
@@ -233,6 +234,7 @@ void fk__person_stash(uint32_t actor, fk_err err)
     bool is_alarm = (p->held & FK_ASIDE_ALARM) != 0;
     fk__ledger_note(FK_FACT_STASH, actor, FK_NOBODY, number, (uint32_t)err);
     bool is_full = p->stash.count >= p->stash_max;
+    /* What a periodic timer owns cannot be in two places. */
     bool owns = is_alarm && l->alarm[number].is_owned && l->alarm[number].mode != FK_TIMER_ONCE;
     bool lacks = (err == FK_E_NOMEM || err == FK_E_LIMIT) && l->may_lack_memory;
     bool ok = is_full ? err != FK_OK : err == FK_OK || lacks || (owns && err == FK_E_STATE);
@@ -274,7 +276,8 @@ void fk__person_unstash(uint32_t actor, fk_err err)
 bool fk__person_take_front(uint32_t actor, uint32_t code)
 {
     fk_person *p = &l->person[actor];
-    if (p->front.count == 0) return false;
+    p->held_again = p->front.count != 0;
+    if (!p->held_again) return false;
     if (p->front.at[0] != code) {
         fk__world_fail("A2", "a%u: #%u before the unstashed #%u", (unsigned)actor,
                        (unsigned)(code & ~FK_ASIDE_ALARM),
@@ -347,6 +350,7 @@ void fk__person_begin_stop(uint32_t actor, fk_ref self)
         fk__world_fail("A7", "a%u ends before %u children", (unsigned)actor, (unsigned)p->children);
     }
     p->is_stopping = true;
+    if (!l->is_stopping) l->is_disturbed = true;
     fk__alarm_stop_all(actor);
 }
 
@@ -364,7 +368,8 @@ void fk__person_check_ended(void)
 {
     for (uint32_t i = 0; i < l->person_count; i++) {
         const fk_person *p = &l->person[i];
-        if (!p->is_refused && !p->is_gone) {
+        bool is_made = p->is_spawned || p->has_ref; /* or its spawn is still under way */
+        if (is_made && !p->is_gone) {
             fk__world_fail("A14", "a%u never ended", (unsigned)i);
         }
     }

@@ -69,11 +69,12 @@ static void draw_workload(fk_swarm *s, fk_rng *rng)
     s->actors_first = between(rng, 1, 8);
     s->actors_alive = is_crowded ? between(rng, 40, 60) : between(rng, 4, 24);
     s->actors_max = one_in(rng, 12) ? between(rng, s->actors_first + 1, 24) : 0;
-    s->sends_max = between(rng, 100, 700);
+    s->sends_max = between(rng, 100, 1200);
     s->acts_max = between(rng, 1, 4);
-    s->outside_acts = between(rng, 5, 60);
-    s->stale_in = between(rng, 1, 8);
-    s->stop_at = one_in(rng, 2) ? 0 : between(rng, 20, 2500);
+    s->outside_acts = between(rng, 5, 150);
+    s->outside_sends = between(rng, 30, 80);
+    s->stale_in = power(rng, 1, 5);
+    s->stop_at = one_in(rng, 2) ? 0 : between(rng, 20, 4000);
     s->mailboxes = (uint8_t)(one_in(rng, 3) ? 0x1f : between(rng, 1, 0x1f));
     s->overflows = (uint8_t)between(rng, 1, 0xf);
     for (uint32_t i = 0; i < FK_ACT_COUNT; i++) {
@@ -84,6 +85,25 @@ static void draw_workload(fk_swarm *s, fk_rng *rng)
     }
 }
 
+/* Short messages from outside without end, on several workers: the kernel is to notice that
+ * running them side by side does not pay. */
+static void draw_flood(fk_swarm *s, fk_rng *rng)
+{
+    s->workers = between(rng, 2, 4);
+    s->outsiders = between(rng, 2, 4);
+    s->outside_acts = 300;
+    s->outside_sends = 100;
+    s->sends_max = 1500;
+    s->acts_max = 1;
+    s->step_ns = 1;
+    s->clock_ns = s->late_ns = 0;
+    s->jump_in = s->stop_at = 0;
+    s->fail_in = 0;
+    s->memory_spare = 0;
+    for (uint32_t i = 0; i < FK_ACT_COUNT; i++) s->weight[i] = i == FK_ACT_TELL;
+    s->weight_sum = 1;
+}
+
 void fk__swarm_draw(fk_swarm *s, uint64_t seed)
 {
     *s = (fk_swarm){ .seed = seed };
@@ -92,6 +112,7 @@ void fk__swarm_draw(fk_swarm *s, uint64_t seed)
     draw_time(s, &rng);
     draw_memory(s, &rng);
     draw_workload(s, &rng);
+    if (!s->is_solo && one_in(&rng, 16)) draw_flood(s, &rng);
 }
 
 fk_act fk__swarm_act(const fk_swarm *s, uint32_t draw)

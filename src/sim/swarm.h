@@ -13,27 +13,27 @@
 
 /* What an actor may do with a message, and how often if a seed has it at all. */
 #define FK_ACTS(X)                                                                                 \
-    X(TELL, 10)                                                                                    \
-    X(VOLLEY, 4)                                                                                   \
-    X(REPLY, 6)                                                                                    \
-    X(FORWARD, 3)                                                                                  \
-    X(SPAWN, 3)                                                                                    \
-    X(SPAWN_NAMED, 2)                                                                              \
+    X(TELL, 20)                                                                                    \
+    X(VOLLEY, 8)                                                                                   \
+    X(REPLY, 12)                                                                                    \
+    X(FORWARD, 6)                                                                                  \
+    X(SPAWN, 6)                                                                                    \
+    X(SPAWN_NAMED, 4)                                                                              \
     X(STOP_SELF, 1)                                                                                \
     X(STOP_OTHER, 1)                                                                               \
     X(POISON, 1)                                                                                   \
-    X(STASH, 3)                                                                                    \
-    X(UNSTASH, 3)                                                                                  \
-    X(BECOME, 2)                                                                                   \
-    X(UNBECOME, 2)                                                                                 \
-    X(TIMER_START, 3)                                                                              \
-    X(TIMER_CANCEL, 2)                                                                             \
-    X(RECEIVE_TIMEOUT, 1)                                                                          \
+    X(STASH, 6)                                                                                    \
+    X(UNSTASH, 6)                                                                                  \
+    X(BECOME, 4)                                                                                   \
+    X(UNBECOME, 4)                                                                                 \
+    X(TIMER_START, 6)                                                                              \
+    X(TIMER_CANCEL, 4)                                                                             \
+    X(RECEIVE_TIMEOUT, 2)                                                                          \
     X(FAIL, 1)                                                                                     \
-    X(UNHANDLED, 1)                                                                                \
-    X(BOGUS, 1)                                                                                    \
-    X(PARCEL, 2)                                                                                   \
-    X(WORK, 2)                                                                                     \
+    X(UNHANDLED, 2)                                                                                \
+    X(BOGUS, 2)                                                                                    \
+    X(PARCEL, 4)                                                                                   \
+    X(WORK, 4)                                                                                     \
     X(YIELD, 2)
 
 typedef enum fk_act {
@@ -80,6 +80,7 @@ typedef struct fk_swarm {
     uint32_t sends_max;
     uint32_t acts_max; /* per message */
     uint32_t outside_acts;
+    uint32_t outside_sends; /* percent of them that just send */
     uint32_t stale_in; /* one target in so many may be long dead */
     uint32_t stop_at;  /* facts after which the system is stopped; 0: when it is at rest */
     uint32_t weight[FK_ACT_COUNT];

@@ -21,7 +21,7 @@
  * its own, so that they may fail. */
 typedef struct fk_world_watch {
     void (*pause)(void);        /* every FK_WORLD_PAUSE steps */
-    void (*rest)(bool for_ever); /* everybody sleeps; for_ever: and nothing is due */
+    void (*rest)(fk_time next); /* everybody sleeps until then, or for ever: FK_NEVER */
 } fk_world_watch;
 
 #define FK_WORLD_PAUSE 1000u

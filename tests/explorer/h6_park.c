@@ -3,7 +3,7 @@
  * H6: sleeping without missing work. "park" drives fk__park, fk__unpark, fk__wake_for_inject and
  * fk__wake by hand: two workers, two outside senders, one of which puts a cell on the inject stack
  * and the other one into a worker's inbox. "run" is the whole of fk__worker_run, with its sentinel,
- * and an actor that outside threads send to. In the end everything has been run, and idle counts
+ * and actors that outside threads send to. In the end everything has been run, and idle counts
  * those who sleep.
  *
  * No sleep ends by itself, though the sentinel's would: what is found only by a nap that is over
@@ -18,8 +18,8 @@ typedef struct parking {
     fk_cell cell[CELLS];
     uint32_t ran[CELLS];
     uint32_t cells;
-    fk_ref actor;
-    uint32_t owner;
+    fk_ref actor[2];
+    uint32_t owner[2];
 } parking;
 
 static parking the_parking;
@@ -105,7 +105,7 @@ static void park_thread(void *state, uint32_t id)
         fk__ready_push_stack(&to->inbox, park_cell(p));
         fk__wake(to);
     }
-    the_kernel.threads--;
+    kernel_thread_ends();
 }
 
 static void check_parked(void)
@@ -131,11 +131,28 @@ static void park_finish(void *state)
 
 /* ---- the whole loop ---------------------------------------------------------------------- */
 
+/* What waits behind this message, however long it takes, is seen by somebody. */
+static bool is_watched(const fk_worker *self)
+{
+    const fk_dispatch *dispatch = &self->sys->dispatch;
+    bool waits = fk__word_load(&dispatch->inject, FK_RELAXED) != 0 ||
+                 fk__half_load(&self->bottom, FK_RELAXED) != fk__half_load(&self->top, FK_RELAXED);
+    bool sleeps = false;
+    for (uint32_t i = 0; i < dispatch->workers; i++) {
+        const fk_worker *other = dispatch->worker[i];
+        if (other != self && fk__half_load(&other->state, FK_RELAXED) == FK_WORKER_PARKED) {
+            sleeps = true;
+        }
+    }
+    uint32_t idle = fk__half_load(&dispatch->idle, FK_RELAXED);
+    return !waits || !sleeps || the_kernel.sending != 0 || (idle & FK_IDLE_SENTINEL) != 0;
+}
+
 static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
-    parking *p = state;
-    fk__explore_write(&p->owner);
+    fk__explore_write(state); /* what only the runner of the actor touches */
     fk__explore_check(!ctx->worker->is_sentinel, "the sentinel is busy and keeps its mark");
+    fk__explore_check(is_watched(ctx->worker), "work waits, a worker sleeps, nobody watches");
     kernel_receive(msg);
     return FK_OK;
 }
@@ -143,9 +160,12 @@ static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg)
 static void run_start(parking *p, const kernel_config *config, uint32_t senders)
 {
     fk_system *sys = kernel_start(config, config->workers, senders);
-    fk_props props = { .receive = receive, .state = p };
-    p->actor = kernel_spawn(&sys->outside[0], &props);
-    kernel_label(p->actor, "tail", "system", "generation");
+    for (uint32_t i = 0; i < 2; i++) {
+        fk_props props = { .receive = receive, .state = &p->owner[i] };
+        p->actor[i] = kernel_spawn(&sys->outside[0], &props);
+    }
+    kernel_label(p->actor[0], "tail0", "system0", "generation0");
+    kernel_label(p->actor[1], "tail1", "system1", "generation1");
 }
 
 static void run_setup(void *state)
@@ -177,8 +197,8 @@ static void run_thread(void *state, uint32_t id)
         run_work(id - senders);
         return;
     }
-    kernel_send(p->actor, id);
-    if (senders == 1) kernel_send(p->actor, 2);
+    kernel_send(p->actor[0], id);
+    if (senders == 1) kernel_send(p->actor[1], 2);
     kernel_thread_ends();
 }
 
@@ -220,9 +240,11 @@ static void local_finish(void *state)
     kernel_end(false);
 }
 
-#define HARNESS(NAME, THREADS, PART)                                                               \
+/* A worker that meets a producer between exchange and link runs the cell 64 times before it looks
+ * up: too long for more than one preemption. */
+#define HARNESS(NAME, THREADS, BOUND, PART)                                                        \
     {                                                                                              \
-        .name = NAME, .threads = THREADS, .setup = PART##_setup, .thread = PART##_thread,          \
+        .name = NAME, .threads = THREADS, .bound_max = BOUND, .setup = PART##_setup, .thread = PART##_thread,          \
         .finish = PART##_finish, .state = &the_parking, .state_size = sizeof(the_parking)          \
     }
 
@@ -230,10 +252,10 @@ static void local_finish(void *state)
 #define run_1_finish run_finish
 
 static const fk_harness HARNESSES[] = {
-    HARNESS("park", 4, park),
-    HARNESS("run", 3, run),
-    HARNESS("run-1-worker", 3, run_1),
-    HARNESS("local", 3, local),
+    HARNESS("park", 4, 0, park),
+    HARNESS("run", 3, 0, run),
+    HARNESS("run-1-worker", 3, 0, run_1),
+    HARNESS("local", 3, 0, local),
     { .name = NULL },
 };
 

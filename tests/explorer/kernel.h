@@ -28,6 +28,8 @@ enum {
     KERNEL_WORKERS_MAX = 3,
     KERNEL_LOCALS = 3, /* outside locals that get blocks: those of the first threads */
     KERNEL_MESSAGES_MAX = 8,
+    KERNEL_CLASSES = 4, /* size classes of the pool that are used */
+    KERNEL_BLOCKS = 8,  /* of each, per thread */
     ARENA_SIZE = 1024 * 1024,
     EXTENTS_MAX = 64,
     CHECK_EVERY = 4096 /* schedules between looks at the whole arena */
@@ -45,12 +47,14 @@ typedef struct kernel_state {
     fk_time now;
     uint32_t threads; /* sender threads that have not returned */
     uint32_t awake;   /* workers that do not wait */
+    uint32_t sending; /* threads inside of kernel_send() */
     fk_half barrier;  /* see kernel_barrier() */
     bool woken[KERNEL_WORKERS_MAX];
     uint32_t events; /* deliveries and dead letters */
     uint32_t sent[KERNEL_MESSAGES_MAX];
     uint32_t delivered[KERNEL_MESSAGES_MAX];
     uint32_t dead[KERNEL_MESSAGES_MAX];
+    uint32_t cancelled[KERNEL_MESSAGES_MAX]; /* of timers that were ended by the harness */
     uint32_t dropped[KERNEL_MESSAGES_MAX];
 } kernel_state;
 
@@ -248,13 +252,15 @@ static inline void kernel_send(fk_ref to, uint32_t number)
 {
     numbered message = { number, ~number };
     the_kernel.sent[number]++;
+    the_kernel.sending++;
     fk_err err = fk_send(the_kernel.sys, to, (fk_out){ &NUMBERED, &message });
+    the_kernel.sending--;
     fk__explore_check(err == FK_OK || err == FK_E_FULL, "a send failed");
 }
 
 /* ---- begin and end ----------------------------------------------------------------------- */
 
-/* Blocks of the message class in a magazine, and in all of them. */
+/* Blocks in a magazine, and in all of them. */
 static uint32_t blocks_in(const fk_block *block)
 {
     uint32_t count = 0;
@@ -265,23 +271,29 @@ static uint32_t blocks_in(const fk_block *block)
 static uint32_t blocks_free(const fk_system *sys)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < FK_OUTSIDE_LOCALS + sys->dispatch.workers; i++) {
-        const fk_cache *cache = i < FK_OUTSIDE_LOCALS
+    for (uint32_t i = 0; i < KERNEL_LOCALS + sys->dispatch.workers; i++) {
+        const fk_cache *cache = i < KERNEL_LOCALS
                                     ? &sys->outside[i].cache
-                                    : &sys->dispatch.worker[i - FK_OUTSIDE_LOCALS]->local.cache;
-        count += blocks_in(cache->list[FK_CLASS_48].head);
-        count += blocks_in(cache->list[FK_CLASS_48].full);
+                                    : &sys->dispatch.worker[i - KERNEL_LOCALS]->local.cache;
+        for (unsigned c = 0; c < KERNEL_CLASSES; c++) {
+            count += blocks_in(cache->list[c].head) + blocks_in(cache->list[c].full);
+        }
     }
     return count;
 }
 
-static void warm(fk_local *local)
+/* Gives a cache a few blocks of each class that messages and timers need. */
+static void warm(fk_cache *cache)
 {
-    static const unsigned CLASSES[] = { FK_CLASS_48, FK_CLASS_128 };
-    for (uint32_t i = 0; i < sizeof(CLASSES) / sizeof(CLASSES[0]); i++) {
-        void *block = fk__cache_get(&local->cache, CLASSES[i], FK_SITE("warm"));
+    for (unsigned c = 0; c < KERNEL_CLASSES; c++) {
+        void *block = fk__cache_get(cache, c, FK_SITE("warm"));
         if (block == NULL) kernel_die("no memory");
-        fk__cache_put(&local->cache, CLASSES[i], block);
+        fk__cache_put(cache, c, block);
+        /* The others only make copying slow. */
+        fk_block *last = cache->list[c].head;
+        for (uint32_t i = 1; i < KERNEL_BLOCKS; i++) last = last->next;
+        last->next = NULL;
+        cache->list[c].count = KERNEL_BLOCKS;
     }
 }
 
@@ -297,9 +309,9 @@ static void kernel_make(const kernel_config *config)
     if (fk__system_create(&system_config, &KERNEL_PORT, config->workers, &sys) != FK_OK) {
         kernel_die("no system");
     }
-    for (uint32_t i = 0; !config->direct && i < KERNEL_LOCALS; i++) warm(&sys->outside[i]);
+    for (uint32_t i = 0; !config->direct && i < KERNEL_LOCALS; i++) warm(&sys->outside[i].cache);
     for (uint32_t i = 0; !config->direct && i < config->workers; i++) {
-        warm(&sys->dispatch.worker[i]->local);
+        warm(&sys->dispatch.worker[i]->local.cache);
     }
     the_arena.blocks = blocks_free(sys);
     the_arena.is_open = false;
@@ -461,7 +473,7 @@ static inline void kernel_end(bool stop)
     }
     fk__system_destroy(sys);
     for (uint32_t i = 0; i < KERNEL_MESSAGES_MAX; i++) {
-        uint32_t ends = the_kernel.delivered[i] + the_kernel.dead[i];
+        uint32_t ends = the_kernel.delivered[i] + the_kernel.dead[i] + the_kernel.cancelled[i];
         fk__explore_check(ends >= the_kernel.sent[i], "lost message");
         fk__explore_check(ends <= the_kernel.sent[i], "doubled message");
         fk__explore_check(the_kernel.dropped[i] == the_kernel.sent[i], "contents dropped wrongly");
