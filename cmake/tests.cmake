@@ -92,6 +92,30 @@ function(fk_fiber_test name)
         ENVIRONMENT "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=0")
 endfunction()
 
+# The first hour of a new user: public headers only, no test framework. Sanitizers are slow, so the
+# programs that count to millions get a smaller number there.
+fk_glob(sources "tests/first_hour/[0-9][0-9]_*.c")
+foreach(source ${sources})
+    cmake_path(GET source STEM name)
+    string(SUBSTRING ${name} 0 2 number)
+    if(number STREQUAL "03")
+        continue() # compiled by its script, as a newcomer would
+    endif()
+    set(argument)
+    if(FK_SANITIZE AND number STREQUAL "10")
+        set(argument 400000)
+    elseif(FK_SANITIZE AND number STREQUAL "11")
+        set(argument 50000)
+    endif()
+    add_executable(first_hour_${number} ${source})
+    fk_program_flags(first_hour_${number})
+    target_compile_definitions(first_hour_${number} PRIVATE _GNU_SOURCE)
+    target_link_libraries(first_hour_${number} PRIVATE fraktor-static Threads::Threads)
+    set_target_properties(first_hour_${number} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+    fk_add_test(first_hour_${number} TIMEOUT 120 COMMAND first_hour_${number} ${argument})
+endforeach()
+
 if(TARGET fraktor-simlib)
     fk_glob(sources "tests/explorer/h*.c")
     foreach(source ${sources})
@@ -152,6 +176,15 @@ if(FK_SANITIZE STREQUAL "")
     fk_add_test(check_symbols_shared
         COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_symbols.py --shared $<TARGET_FILE:fraktor>
                 --soname libfraktor.so.${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    find_program(FK_CXX NAMES c++ g++ clang++)
+    set(cxx)
+    if(FK_CXX)
+        set(cxx --cxx ${FK_CXX})
+    endif()
+    fk_add_test(first_hour_03 TIMEOUT 120
+        COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/first_hour/03_hello.py
+                --include ${PROJECT_SOURCE_DIR}/include --library $<TARGET_FILE:fraktor-static>
+                --cc ${CMAKE_C_COMPILER} ${cxx})
     foreach(way package subdirectory)
         fk_add_test(install_${way} TIMEOUT 300
             COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_install.py --way ${way}

@@ -17,7 +17,7 @@
  *
  * Large data moves without copying in an fk_payload (below); shared data is a payload
  * sent many times. FK_MESSAGE in a header gives one descriptor per process, whichever
- * files include it.
+ * files include it; so a type's name must be unique in the program.
  */
 
 #include "fraktor/base.h"
@@ -76,9 +76,19 @@ typedef struct fk_msg {
     fk_ref sender; /* FK_REF_NONE when sent from outside */
 } fk_msg;
 
-static inline const void *fk_msg_data_if(const fk_msg *msg, const fk_type *type)
+/* The functions behind FK_AS and FK_MSG. A type's name is its identity in the whole program; two
+ * types of one name but different size are found out here instead of reading each other's bytes:
+ * the message does not match, the send gives FK_E_INVALID. */
+static inline const void *fk_msg_data_if(const fk_msg *msg, const fk_type *type, size_t size)
 {
-    return msg->type == type ? msg->data : NULL;
+    return msg->type == type && msg->len == size ? msg->data : NULL;
+}
+
+extern FK_API const fk_type fk_type_clash;
+
+static inline const fk_type *fk_type_sized(const fk_type *type, size_t size)
+{
+    return type->size == size ? type : &fk_type_clash;
 }
 
 /* Text and bytes of any length; data is an fk_str, copied with what it points to. In
@@ -121,8 +131,10 @@ static inline const T *fk_addr(const T &value)
     }                                                                                              \
     static_assert(sizeof(T) <= FK_MESSAGE_SIZE_MAX, #T " is too large: send it as an fk_payload"); \
     static_assert(alignof(T) <= 16, #T " is over-aligned: send it as an fk_payload")
-#define FK_MSG(T, ...)    (fk_out{ &fk_type_##T, fk_addr<T>(T{ __VA_ARGS__ }) })
-#define FK_MSG_AT(T, p)   (fk_out{ &fk_type_##T, static_cast<const T *>(p) })
+#define FK_MSG(T, ...)                                                                             \
+    (fk_out{ fk_type_sized(&fk_type_##T, sizeof(T)), fk_addr<T>(T{ __VA_ARGS__ }) })
+#define FK_MSG_AT(T, p)                                                                            \
+    (fk_out{ fk_type_sized(&fk_type_##T, sizeof(T)), static_cast<const T *>(p) })
 #define FK_TEXT(literal)  (fk_out{ &fk_type_text, fk_addr<fk_str>(FK_STR(literal)) })
 #define FK_TEXT_AT(s)     (fk_out{ &fk_type_text, fk_addr<fk_str>(s) })
 #define FK_BYTES_AT(s)    (fk_out{ &fk_type_bytes, fk_addr<fk_str>(s) })
@@ -134,8 +146,9 @@ static inline const T *fk_addr(const T &value)
     _Static_assert(sizeof(T) <= FK_MESSAGE_SIZE_MAX,                                               \
                    #T " is too large: send it as an fk_payload");                                  \
     _Static_assert(_Alignof(T) <= 16, #T " is over-aligned: send it as an fk_payload")
-#define FK_MSG(T, ...)    ((fk_out){ &fk_type_##T, &(T){ __VA_ARGS__ } })
-#define FK_MSG_AT(T, p)   ((fk_out){ &fk_type_##T, _Generic((p), T *: (p), const T *: (p)) })
+#define FK_MSG(T, ...) ((fk_out){ fk_type_sized(&fk_type_##T, sizeof(T)), &(T){ __VA_ARGS__ } })
+#define FK_MSG_AT(T, p)                                                                            \
+    ((fk_out){ fk_type_sized(&fk_type_##T, sizeof(T)), _Generic((p), T *: (p), const T *: (p)) })
 #define FK_TEXT(literal)  ((fk_out){ &fk_type_text, &FK_STR(literal) })
 #define FK_TEXT_AT(s)     ((fk_out){ &fk_type_text, &(fk_str){ (s).ptr, (s).len } })
 #define FK_BYTES_AT(s)    ((fk_out){ &fk_type_bytes, &(fk_str){ (s).ptr, (s).len } })
@@ -143,6 +156,6 @@ static inline const T *fk_addr(const T &value)
 #endif
 
 #define FK_MESSAGE(T)  FK_MESSAGE_DROP(T, NULL)
-#define FK_AS(T, msg)  ((const T *)fk_msg_data_if((msg), &fk_type_##T))
+#define FK_AS(T, msg)  ((const T *)fk_msg_data_if((msg), &fk_type_##T, sizeof(T)))
 
 #endif /* FK_MESSAGE_H */

@@ -26,6 +26,7 @@ typedef enum fk_reason {
     FK_REASON_UNHANDLED,       /* its receive did not want it */
     FK_REASON_NO_MEMORY,       /* no block for it, or over the memory limit */
     FK_REASON_SYSTEM_STOPPING,
+    FK_REASON_BAD_TYPE,        /* two message types of one name but different size */
     FK_REASON_COUNT
 } fk_reason;
 

@@ -35,7 +35,18 @@
     X(BOX_OWNER, "box-owner", "a bounded mailbox takes mail for its former owner", "kernel")       \
     X(CAPACITY, "capacity", "a bounded mailbox takes more than its capacity", "kernel")            \
     X(BUDGET, "budget", "a chatting pair keeps its worker for ever", "kernel")                     \
-    X(TIMER_SERIAL, "timer-serial", "a cancelled timer's message still arrives", "kernel")
+    X(TIMER_SERIAL, "timer-serial", "a cancelled timer's message still arrives", "kernel")         \
+    X(WATCH, "watch", "a worker that has work keeps the sentinel's mark", "explorer")              \
+    X(NEXT_FLUSH, "next-flush", "the cell in the next slot is forgotten when the budget ends",     \
+      "kernel")                                                                                    \
+    X(HALT, "halt", "an actor that is stopping still handles messages", "kernel")                  \
+    X(DRAIN, "drain", "what is in a bounded mailbox when its actor ends is forgotten", "kernel")   \
+    X(CHILDREN_FIRST, "children-first", "a parent ends before its children", "kernel")             \
+    X(TIMERS_END, "timers-end", "timers go on after their actor has ended", "kernel")              \
+    X(BOX_WAKE, "box-wake", "senders that wait for room sleep on when the actor ends", "kernel")   \
+    X(DROP, "drop", "what a message owns is not released", "kernel")                               \
+    X(MOVED, "moved", "what a forwarded message owns is released twice", "kernel")                 \
+    X(STASH_HOLD, "stash-hold", "a stashed message is freed with the queue", "kernel")
 
 #define FK_MUTATION_ENUM(NAME, name, what, where) FK_MUTATION_##NAME,
 

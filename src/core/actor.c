@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What an actor may do while it handles a message. */
 
+#include "base/safeguard.h"
 #include "core/box.h"
 #include "core/children.h"
 #include "core/extras.h"
@@ -16,7 +17,8 @@ fk_ref fk_self(const fk_ctx *ctx)
 
 fk_ref fk_parent(const fk_ctx *ctx)
 {
-    return ctx->cell->parent != NULL ? fk__cell_ref(ctx->cell->parent) : FK_REF_NONE;
+    const fk_cell *parent = fk__cell_parent(ctx->cell);
+    return parent != NULL ? fk__cell_ref(parent) : FK_REF_NONE;
 }
 
 fk_system *fk_system_of(const fk_ctx *ctx)
@@ -90,7 +92,7 @@ fk_err fk_forward(fk_ctx *ctx, fk_ref to)
         fk__node_drop_contents(&local->cache, node);
         return err;
     }
-    node->flags |= FK_NODE_MOVED;
+    if (FK_SAFEGUARD(MOVED)) node->flags |= FK_NODE_MOVED;
     return fk__send_node(local, to, copy);
 }
 

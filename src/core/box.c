@@ -68,7 +68,7 @@ fk_node *fk__box_close(fk_local *local, fk_box *box)
     box->count = 0;
     box->generation = 0;
     fk__mem_unlock(&sys->mem, &box->lock);
-    if (waiters) room_notify(sys, box);
+    if (waiters && FK_SAFEGUARD(BOX_WAKE)) room_notify(sys, box);
     fk__mem_lock(&sys->mem, &sys->lock);
     box->next = sys->boxes;
     sys->boxes = box;

@@ -70,7 +70,7 @@ struct fk_cell {
     void *state;
     const fk_props *props; /* interned */
     fk_extras *extras;     /* NULL until something rare is needed */
-    fk_cell *parent;
+    fk_word parent;        /* fk_cell; written by the owner, read by fk_path_of() at any time */
     uint8_t life;
     uint8_t flags;            /* FK_CELL_* */
     uint16_t home;            /* the worker that ran it last */
@@ -177,11 +177,21 @@ static inline fk_cell *fk__slots_at(const fk_slots *slots, uint32_t slot)
     return &chunk[slot & (FK_CHUNK_CELLS - 1)];
 }
 
+static inline fk_cell *fk__cell_parent(const fk_cell *cell)
+{
+    return fk__word_ptr(&cell->parent, FK_ACQUIRE);
+}
+
 /* local.c */
 void fk__local_init(fk_local *local, fk_system *sys, fk_worker *worker);
 /* An outside thread's way in and out; never blocks for long. */
 fk_local *fk__local_enter(fk_system *sys);
 void fk__local_leave(fk_local *local);
+/* Around a function of the user's, which may call us again: others may have an outside thread's
+ * local meanwhile. Else as many threads as there are locals, each in a callback that sends, would
+ * wait for each other for ever. */
+void fk__local_pause(fk_local *local);
+void fk__local_resume(fk_local *local);
 uint64_t fk__local_uid(fk_local *local);
 
 #endif /* FK_CORE_CELL_H */

@@ -8,6 +8,7 @@ const char *fk_reason_name(fk_reason reason)
         [FK_REASON_FULL] = "full",                     [FK_REASON_DROPPED_NEWEST] = "dropped_newest",
         [FK_REASON_DROPPED_OLDEST] = "dropped_oldest", [FK_REASON_UNHANDLED] = "unhandled",
         [FK_REASON_NO_MEMORY] = "no_memory",           [FK_REASON_SYSTEM_STOPPING] = "system_stopping",
+        [FK_REASON_BAD_TYPE] = "bad_type",
     };
     return (unsigned)reason < FK_REASON_COUNT ? NAMES[reason] : "unknown";
 }
@@ -26,7 +27,9 @@ void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg 
     if (*reporting != 0) return;
     *reporting = 1;
     fk_dead_letter letter = { reason, to, msg->sender, msg->type, msg->data, msg->len };
+    fk__local_pause(local);
     sys->on_dead_letter(sys->user, &letter);
+    fk__local_resume(local);
     *reporting = 0;
 }
 

@@ -109,10 +109,16 @@ fk_err fk__worker_pin(fk_system *sys, fk_worker **out)
     fk__mem_unlock(&sys->mem, &sys->lock);
     if (worker == NULL) {
         if (id >= FK_WORKERS_MAX) return FK_E_LIMIT;
-        FK_TRY(fk__worker_create(sys, id, true, &worker));
-        fk_err err = sys->host.pin(sys->host.ctx, worker);
+        fk_err err = fk__worker_create(sys, id, true, &worker);
+        if (err == FK_OK) {
+            err = sys->host.pin(sys->host.ctx, worker);
+            if (err != FK_OK) fk__worker_destroy(worker);
+        }
         if (err != FK_OK) {
-            fk__worker_destroy(worker);
+            fk__mem_lock(&sys->mem, &sys->lock);
+            /* Nobody else took a number meanwhile: it can be used again. */
+            if (id + 1 == dispatch->workers + dispatch->pinned_count) dispatch->pinned_count--;
+            fk__mem_unlock(&sys->mem, &sys->lock);
             return err;
         }
         fk__mem_lock(&sys->mem, &sys->lock);
@@ -216,7 +222,8 @@ static fk_cell *take_next(fk_worker *worker)
 static fk_cell *pick(fk_worker *worker)
 {
     fk_cell *cell;
-    if (worker->done < worker->done_limit || !FK_SAFEGUARD(BUDGET)) {
+    if (!FK_SAFEGUARD(BUDGET)) worker->done_limit = worker->done + worker->sys->throughput;
+    if (worker->done < worker->done_limit) {
         cell = take_next(worker);
         if (cell != NULL) return cell;
     }
@@ -224,7 +231,7 @@ static fk_cell *pick(fk_worker *worker)
     cell = fk__ready_pop(worker);
     if (cell == NULL) return take_next(worker);
     fk_cell *waiting = take_next(worker); /* its turn is over: to the back */
-    if (waiting != NULL) fk__ready_push(worker, waiting);
+    if (waiting != NULL && FK_SAFEGUARD(NEXT_FLUSH)) fk__ready_push(worker, waiting);
     return cell;
 }
 
@@ -311,6 +318,9 @@ static bool refresh(fk_worker *worker)
 
 /* ---- without work ------------------------------------------------------------------------ */
 
+/* A worker that moves is worth stealing from when its queue is long in time. One that is stuck in a
+ * long message may be filling the mailboxes of what waits behind it; to follow it message by message
+ * would cost both more than it brings, so it is looked at only after a nap. */
 static fk_cell *steal_from(fk_worker *worker, fk_worker *victim)
 {
     uint32_t turns = fk__half_load(&victim->turns, FK_RELAXED);
@@ -318,11 +328,12 @@ static fk_cell *steal_from(fk_worker *worker, fk_worker *victim)
         victim->seen_turns = turns;
         victim->seen_since = worker->now;
     }
-    bool stuck = worker->now - victim->seen_since > STUCK_NS;
+    bool moves = worker->now - victim->seen_since <= STUCK_NS;
+    bool stuck = !moves && worker->is_rested;
     if (stuck) fk__timers_run(worker, victim); /* it may be late for them */
     uint32_t len = fk__ready_len(victim);
     fk_time backlog = (fk_time)fk__half_load(&victim->turn_ns, FK_RELAXED) * len;
-    if (!stuck && (is_calm(worker) || backlog < STEAL_NS)) return NULL;
+    if (!stuck && (!moves || is_calm(worker) || backlog < STEAL_NS)) return NULL;
     fk_cell *cell = len > 0 ? fk__ready_steal(worker, victim) : NULL;
     if (cell == NULL && stuck) cell = fk__ready_take_next(victim);
     if (cell != NULL) fk__stat_add(&worker->steals, 1);
@@ -388,6 +399,7 @@ static bool watch(fk_worker *worker)
             leave_watch(worker);
             return true;
         }
+        worker->is_rested = false;
         fk__cpu_relax();
     }
     return false;
@@ -410,6 +422,7 @@ static fk_time worker_rest(fk_worker *worker)
         fk_time nap = (fk_time)SENTINEL_NS << worker->backoff;
         if (worker->backoff < SENTINEL_DOUBLINGS) worker->backoff++;
         if (nap < wait) wait = nap;
+        worker->is_rested = true;
     }
     return wait > 1 ? wait : 1;
 }
@@ -434,7 +447,7 @@ static bool run_window(fk_worker *worker)
         fk_cell *cell = pick(worker);
         if (FK_UNLIKELY(cell == NULL)) return false;
         /* Woken from the sentinel's nap with work: who is busy does not watch. */
-        if (FK_UNLIKELY(worker->is_sentinel)) leave_watch(worker);
+        if (FK_UNLIKELY(worker->is_sentinel) && FK_SAFEGUARD(WATCH)) leave_watch(worker);
         run_turn(worker, cell);
     }
     return true;

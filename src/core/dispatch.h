@@ -50,6 +50,7 @@ struct fk_worker {
     bool is_alone; /* nobody can steal from it */
     bool is_sentinel;
     bool is_looking; /* found work the last time: worth spinning */
+    bool is_rested;  /* has slept since it last looked */
     fk_word *source; /* dispatch->inject; a pinned worker's own inbox */
     uint32_t foreign; /* of the last 64 turns: cells that another worker ran before */
     uint64_t done;         /* messages handled, ever */

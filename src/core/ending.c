@@ -8,6 +8,7 @@
 
 #include "core/turn.h"
 
+#include "base/safeguard.h"
 #include "core/box.h"
 #include "core/children.h"
 #include "core/extras.h"
@@ -31,10 +32,11 @@ void fk__cell_stop(fk_worker *worker, fk_cell *cell)
     if (cell->life != FK_LIFE_RUNNING && cell->life != FK_LIFE_STARTING) return;
     if (cell->life == FK_LIFE_STARTING) cell->flags |= FK_CELL_UNSTARTED;
     cell->life = FK_LIFE_STOPPING;
-    cell->flags |= FK_CELL_HALTED;
+    if (FK_SAFEGUARD(HALT)) cell->flags |= FK_CELL_HALTED;
     if (cell->extras != NULL) fk__timers_fini(worker, cell);
     /* Only under the guardian do others spawn. */
-    if (cell->parent == NULL) fk__children_close(cell);
+    bool is_guardian = fk__cell_parent(cell) == NULL;
+    if (is_guardian) fk__children_close(cell);
     else cell->closed = 1;
     uint32_t cursor = 0;
     fk_cell *child;
@@ -43,7 +45,7 @@ void fk__cell_stop(fk_worker *worker, fk_cell *cell)
         /* Even: it has ended by itself and its signal is on the way; or, under the guardian, some
          * thread is making it at this moment and will find the stop when it lets go of the cell.
          * Should the slot get another tenant instead, that one is to stop as well: all are. */
-        if ((generation & 1) == 0 && cell->parent == NULL) generation++;
+        if ((generation & 1) == 0 && is_guardian) generation++;
         if ((generation & 1) != 0) fk__cell_ask_stop(&worker->local, child, generation);
     }
     fk__cell_try_end(worker, cell);
@@ -54,7 +56,7 @@ static void drain(fk_worker *worker, fk_cell *cell)
     fk_box *box = fk__word_ptr(&cell->box, FK_RELAXED);
     if (box != NULL) {
         fk_node *node = fk__box_close(&worker->local, box);
-        while (node != NULL) {
+        while (node != NULL && FK_SAFEGUARD(DRAIN)) {
             fk_node *next = fk__word_ptr(&node->link.next, FK_RELAXED);
             fk__cell_dead_node(worker, cell, node);
             node = next;
@@ -88,8 +90,9 @@ static void free_state(fk_local *local, fk_cell *cell)
 bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
 {
     fk_system *sys = worker->sys;
-    fk_cell *parent = cell->parent;
-    if (cell->life != FK_LIFE_STOPPING || cell->children_count != 0) return false;
+    fk_cell *parent = fk__cell_parent(cell);
+    if (cell->life != FK_LIFE_STOPPING) return false;
+    if (cell->children_count != 0 && FK_SAFEGUARD(CHILDREN_FIRST)) return false;
     if (cell->props->stop != NULL && (cell->flags & FK_CELL_UNSTARTED) == 0) {
         worker->ctx.cell = cell;
         worker->ctx.node = NULL;
@@ -124,7 +127,7 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
 
 void fk__cell_child_ended(fk_worker *worker, fk_cell *parent, fk_cell *child)
 {
-    FK_ASSERT(child->parent == parent);
+    FK_ASSERT(fk__cell_parent(child) == parent);
     fk__children_remove(&worker->local, parent, child);
     /* Seq_cst: see notify_waiters. */
     fk__half_swap(&child->gate, 0, FK_SEQ_CST);

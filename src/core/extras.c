@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "core/extras.h"
 
+#include "base/safeguard.h"
 #include "core/mailbox.h"
 #include "core/turn.h"
 
@@ -77,7 +78,7 @@ fk_err fk__stash_push(fk_local *local, fk_cell *cell, fk_node *node, uint32_t ma
     if (stash->count >= max) return FK_E_FULL;
     FK_TRY(nodes_reserve(local, stash, stash->count + 1));
     nodes_push(stash, node);
-    node->flags |= FK_NODE_LIVE;
+    if (FK_SAFEGUARD(STASH_HOLD)) node->flags |= FK_NODE_LIVE;
     return FK_OK;
 }
 

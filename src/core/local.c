@@ -38,6 +38,21 @@ void fk__local_leave(fk_local *local)
     fk__half_store(&local->busy, 0, FK_RELEASE);
 }
 
+void fk__local_pause(fk_local *local)
+{
+    if (local->worker == NULL) fk__local_leave(local);
+}
+
+void fk__local_resume(fk_local *local)
+{
+    if (local->worker != NULL) return;
+    uint32_t free = 0;
+    while (!fk__half_cas(&local->busy, &free, 1, FK_ACQ_REL)) { /* pairs with leave's release */
+        free = 0;
+        fk__cpu_relax();
+    }
+}
+
 uint64_t fk__local_uid(fk_local *local)
 {
     fk_system *sys = local->sys;

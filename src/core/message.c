@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "core/message.h"
 
+#include "base/safeguard.h"
 #include "core/system.h"
 
 const fk_type fk_type_text = { "text", 0, 1, NULL };
@@ -8,6 +9,7 @@ const fk_type fk_type_bytes = { "bytes", 0, 1, NULL };
 const fk_type fk_type_payload = { "payload", 0, 1, NULL };
 const fk_type fk_type_receive_timeout = { "receive_timeout", 0, 1, NULL };
 const fk_type fk_type_poison = { "poison", 0, 1, NULL };
+const fk_type fk_type_clash = { "clash", 0, 1, NULL };
 
 static bool type_is_string(const fk_type *type)
 {
@@ -32,6 +34,14 @@ fk_err fk__payload_create(fk_cache *cache, fk_system *sys, const fk_type *type, 
     return FK_OK;
 }
 
+static void drop_data(fk_cache *cache, const fk_type *type, void *data)
+{
+    fk_local *local = FK_CONTAINER(cache, fk_local, cache);
+    fk__local_pause(local);
+    type->drop(data);
+    fk__local_resume(local);
+}
+
 void fk__payload_put(fk_cache *cache, fk_payload *payload)
 {
     /* The last share needs no read-modify-write: nobody else can add one. Otherwise acq_rel, so
@@ -40,8 +50,15 @@ void fk__payload_put(fk_cache *cache, fk_payload *payload)
         fk__word_add(&payload->shares, (uintptr_t)-1, FK_ACQ_REL) != 1) {
         return;
     }
-    if (payload->type->drop != NULL) payload->type->drop(payload->data);
-    fk__cache_free(cache, payload, payload->block_size);
+    if (payload->type->drop != NULL) drop_data(cache, payload->type, payload->data);
+    fk_system *sys = payload->sys;
+    if (FK_LIKELY(cache->pool == &sys->pool)) {
+        fk__cache_free(cache, payload, payload->block_size);
+        return;
+    }
+    fk_local *home = fk__local_enter(sys); /* sent to another system: the block goes home */
+    fk__cache_free(&home->cache, payload, payload->block_size);
+    fk__local_leave(home);
 }
 
 fk_err fk_payload_create(fk_system *sys, const fk_type *type, size_t len, fk_payload **out)
@@ -98,6 +115,7 @@ static fk_str out_bytes(fk_out out)
 fk_err fk__node_fill(fk_cache *cache, fk_node *node, size_t room, fk_out out)
 {
     fk_payload *payload = NULL;
+    if (out.type == &fk_type_clash) return FK_E_INVALID; /* two types of one name: message.h */
     if (out.type == &fk_type_payload) {
         memcpy(&payload, &out.data, sizeof(payload)); /* taken: the const was the caller's */
         set_payload(node, payload);
@@ -166,9 +184,9 @@ void fk__node_share(const fk_node *node)
 
 void fk__node_drop_contents(fk_cache *cache, fk_node *node)
 {
-    if ((node->flags & FK_NODE_MOVED) != 0) return;
+    if ((node->flags & FK_NODE_MOVED) != 0 || !FK_SAFEGUARD(DROP)) return;
     if ((node->flags & FK_NODE_PAYLOAD) != 0) fk__payload_put(cache, node_payload(node));
-    else if ((node->flags & FK_NODE_DROP) != 0) node->type->drop(node->bytes);
+    else if ((node->flags & FK_NODE_DROP) != 0) drop_data(cache, node->type, node->bytes);
     node->flags |= FK_NODE_MOVED;
 }
 
@@ -181,7 +199,7 @@ void fk__out_drop(fk_cache *cache, fk_out out)
     } else if (out.type->drop != NULL) {
         void *data;
         memcpy(&data, &out.data, sizeof(data)); /* taken: drop may change what it releases */
-        out.type->drop(data);
+        drop_data(cache, out.type, data);
     }
 }
 

@@ -72,7 +72,8 @@ static fk_err send_any(fk_local *local, fk_ref to, fk_ref sender, fk_out msg, bo
     fk_node *node = fk__node_create(&local->cache, msg);
     if (node == NULL) {
         fk_err err = local->cache.err;
-        fk__dead_out(local, FK_REASON_NO_MEMORY, to, sender, msg);
+        fk__dead_out(local, err == FK_E_INVALID ? FK_REASON_BAD_TYPE : FK_REASON_NO_MEMORY, to,
+                     sender, msg);
         return err;
     }
     node->sender = fk__sender_pack(sender.slot, sender.generation);

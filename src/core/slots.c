@@ -136,7 +136,7 @@ static fk_err cells_refill(fk_local *local)
     if (slots->depot != NULL) {
         local->cells_free = slots->depot;
         local->cells_count = CELLS_MOVED;
-        slots->depot = slots->depot->parent;
+        slots->depot = fk__cell_parent(slots->depot);
     } else {
         if (slots->cut == FK_CHUNK_CELLS) err = chunk_add(sys);
         uint32_t chunk_first = (slots->chunks - 1) * FK_CHUNK_CELLS;
@@ -210,7 +210,7 @@ void fk__cell_put(fk_local *local, fk_cell *cell)
     last->u.free_next = NULL;
     fk_slots *slots = &local->sys->slots;
     fk__mem_lock(&local->sys->mem, &slots->lock);
-    cell->parent = slots->depot;
+    fk__word_store(&cell->parent, (uintptr_t)slots->depot, FK_RELAXED);
     slots->depot = cell;
     fk__mem_unlock(&local->sys->mem, &slots->lock);
     local->cells_free = rest;

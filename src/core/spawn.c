@@ -115,7 +115,7 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const fk_props *
         return err;
     }
     cell->receive = props->receive;
-    cell->parent = parent;
+    fk__word_store(&cell->parent, (uintptr_t)parent, FK_RELAXED);
     cell->suspended = 0;
     cell->closed = 0;
     cell->child_counter = 0;

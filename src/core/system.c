@@ -7,7 +7,12 @@
 #include "core/spawn.h"
 #include "core/turn.h"
 
-enum { THROUGHPUT_DEFAULT = 100, SLICE_DEFAULT = 1000000, ACTORS_DEFAULT = 1 << 24 };
+enum {
+    THROUGHPUT_DEFAULT = 100,
+    SLICE_DEFAULT = 1000000,
+    ACTORS_DEFAULT = 1 << 24,
+    PATH_NAME_MAX = 256
+};
 
 fk_time fk__system_now(const fk_system *sys)
 {
@@ -260,22 +265,47 @@ static size_t write_before(size_t end, const char *text, size_t len, char *buf, 
     return start;
 }
 
+/* One step up from an actor that may end at any moment: 0 when it has. A parent keeps the names of
+ * its children under its lock and outlives them; a child's parent changes after its generation. */
+static size_t name_of(const fk_cell *cell, uint32_t *generation, const fk_cell **up, char *name)
+{
+    fk_mem *mem = &cell->sys->mem;
+    fk_cell *parent = fk__cell_parent(cell);
+    size_t len = 0;
+    if (parent == NULL) return 0;
+    fk__mem_lock(mem, &parent->children_lock);
+    if (fk__half_load(&cell->generation, FK_ACQUIRE) == *generation) {
+        len = fk__cell_name(cell, name, PATH_NAME_MAX);
+        *generation = fk__half_load(&parent->generation, FK_ACQUIRE);
+        *up = parent;
+    }
+    fk__mem_unlock(mem, &parent->children_lock);
+    return len;
+}
+
 size_t fk_path_of(fk_system *sys, fk_ref ref, char *buf, size_t size)
 {
-    char name[256];
+    char name[PATH_NAME_MAX];
     static const char USER[] = "/user";
-    size_t full = 0;
+    size_t full = sizeof(USER) - 1;
+    uint32_t generation = ref.generation;
     if (size > 0) buf[0] = '\0';
-    fk_cell *cell = fk__cell_resolve(sys, ref);
+    const fk_cell *cell = fk__cell_resolve(sys, ref);
     if (cell == NULL) return 0;
-    /* Twice the same walk: a parent lives as long as its children, and names do not change. */
-    for (const fk_cell *c = cell; c != sys->guardian; c = c->parent) {
-        full += 1 + fk__cell_name(c, name, sizeof(name));
+    for (const fk_cell *c = cell; c != sys->guardian;) {
+        size_t len = name_of(c, &generation, &c, name);
+        if (len == 0) return 0;
+        full += 1 + len;
     }
-    full += sizeof(USER) - 1;
+    /* Once more, now that the end is known: names do not change. */
     size_t at = full;
-    for (const fk_cell *c = cell; c != sys->guardian; c = c->parent) {
-        size_t len = fk__cell_name(c, name, sizeof(name));
+    generation = ref.generation;
+    for (const fk_cell *c = cell; c != sys->guardian;) {
+        size_t len = name_of(c, &generation, &c, name);
+        if (len == 0) {
+            if (size > 0) buf[0] = '\0';
+            return 0;
+        }
         at = write_before(at, name, len, buf, size);
         at = write_before(at, "/", 1, buf, size);
     }

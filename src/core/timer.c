@@ -149,6 +149,7 @@ static void end(fk_worker *worker, fk_cell *cell, fk_timer *timer)
 void fk__timers_fini(fk_worker *worker, fk_cell *cell)
 {
     fk_timers *timers = &cell->extras->timers;
+    if (!FK_SAFEGUARD(TIMERS_END)) return;
     for (uint32_t i = 0; i < timers->bucket_count; i++) {
         while (timers->bucket[i] != NULL) end(worker, cell, timers->bucket[i]);
     }

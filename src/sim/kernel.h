@@ -20,7 +20,9 @@ typedef struct fk_kernel {
     uint32_t outsiders;   /* that have not returned */
     uint32_t pinned;      /* threads made for pinned actors */
     uint32_t rests;       /* moments at which everybody slept */
-    uint32_t letter_depth; /* mask of threads in on_dead_letter */
+    uint32_t insiders;    /* mask of threads that are workers */
+    uint32_t in_letter;   /* mask of threads in on_dead_letter */
+    uint32_t reporting[FK_MACHINE_THREADS_MAX]; /* the kernel's own note of the same */
 } fk_kernel;
 
 extern fk_kernel fk__kernel;
@@ -92,6 +94,8 @@ fk_err fk__kernel_receive_1(fk_ctx *ctx, void *state, const fk_msg *msg);
 
 void fk__kernel_shuffle(fk_worker *worker);
 void fk__kernel_worker(void *arg, uint32_t thread);
+bool fk__kernel_is_inside(void *ctx);
+uint32_t *fk__kernel_reporting(void *ctx);
 fk_err fk__kernel_pin(void *ctx, fk_worker *worker);
 void fk__kernel_outsider(void *arg, uint32_t thread);
 

@@ -196,6 +196,7 @@ void fk__kernel_spawn(fk_ctx *ctx, uint32_t parent, bool is_named)
     props.init = &body;
     fk_err err = ctx != NULL ? fk_spawn_child(ctx, fk_str_of(name), &props, &ref)
                              : fk_spawn(fk__kernel.sys, fk_str_of(name), &props, &ref);
+    fk__world_fence();
     fk__person_spawned(body.actor, err, ref);
     count_outcome(&l->person[body.actor], err);
 }

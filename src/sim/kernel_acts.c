@@ -6,7 +6,7 @@
 
 static fk_ledger *const l = &fk__ledger;
 
-enum { ALARMS_PER_RUN = 200, BEHAVIOURS_MAX = 40, VOLLEY_MAX = 30 };
+enum { ALARMS_PER_RUN = 200, BEHAVIOURS_MAX = 40, VOLLEY_MAX = 60 };
 
 static void tell(fk_scene *scene, uint32_t rounds)
 {

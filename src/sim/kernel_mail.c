@@ -114,28 +114,32 @@ int64_t fk__kernel_priority(const fk_msg *msg)
 
 /* ---- dead letters ------------------------------------------------------------------------ */
 
+/* The callback may send. What dies at once then is not reported; that it was dropped tells. A
+ * receiver that would drop its oldest message is left alone: that one would die unseen; and so is
+ * one that would make us wait. */
+static void send_from_letter(void)
+{
+    uint32_t self = UINT32_C(1) << fk__world_self();
+    uint32_t to = fk__kernel_pick();
+    if (to == FK_NOBODY || l->person[to].overflow >= FK_OVERFLOW_DROP_OLDEST) return;
+    FK_SOMETIMES_HIT(LETTER_SENDS);
+    fk__kernel.in_letter |= self;
+    fk__kernel_send(NULL, FK_NOBODY, to, 0);
+    fk__kernel.in_letter &= ~self;
+}
+
 void fk__kernel_letter(void *user, const fk_dead_letter *letter)
 {
     fk_mail_kind kind;
     (void)user;
-    if (letter->type == &fk_type_poison || letter->type == &fk_type_receive_timeout) {
-        l->letters[letter->reason]++;
-        return;
+    if ((fk__kernel.in_letter >> fk__world_self() & 1) != 0) {
+        fk__world_fail("A1", "a dead letter of a dead letter");
     }
     uint32_t number = fk__kernel_read(letter->type, letter->data, letter->len, &kind);
     if (letter->reason == FK_REASON_DROPPED_OLDEST) FK_SOMETIMES_HIT(DROPPED_OLDEST);
     if (kind >= FK_KIND_TICK) fk__alarm_dead(number, letter);
     else fk__mail_dead(number, letter);
-
-    /* The callback may send, but not wait, and not for ever. */
-    uint32_t self = UINT32_C(1) << fk__world_self();
-    if (l->is_ending || (fk__kernel.letter_depth & self) != 0 || !fk__world_one_in(8)) return;
-    uint32_t to = fk__kernel_pick();
-    if (to == FK_NOBODY || l->person[to].overflow == FK_OVERFLOW_BLOCK) return;
-    FK_SOMETIMES_HIT(LETTER_SENDS);
-    fk__kernel.letter_depth |= self;
-    fk__kernel_send(NULL, FK_NOBODY, to, 0);
-    fk__kernel.letter_depth &= ~self;
+    if (!l->is_ending && fk__world_one_in(8)) send_from_letter();
 }
 
 /* ---- sending ----------------------------------------------------------------------------- */
@@ -148,9 +152,10 @@ bool fk__kernel_may_send(void)
 uint32_t fk__kernel_pick(void)
 {
     uint32_t actor = FK_NOBODY;
-    for (int i = 0; i < 8; i++) {
-        if (l->person_count == 0) break;
-        uint32_t candidate = fk__world_below(l->person_count);
+    uint32_t count = l->person_count;
+    for (int i = 0; i < 8 && count != 0; i++) {
+        uint32_t candidate = fk__world_below(count);
+        if (fk__world_swarm()->is_churning && count > 6) candidate = count - 1 - candidate % 6;
         const fk_person *p = &l->person[candidate];
         if (!p->has_ref) continue;
         actor = candidate;
@@ -181,22 +186,19 @@ static void post(fk_ctx *ctx, uint32_t number, fk_ref to, fk_out out, bool is_re
     count_outcome(fk__mail_at(number), err, slept);
 }
 
-/* What a callback sends is no part of the order in which its thread sends. */
-static uint16_t thread_base(void)
-{
-    bool in_letter = (fk__kernel.letter_depth >> fk__world_self() & 1) != 0;
-    return in_letter ? FK_MACHINE_THREADS_MAX : 0;
-}
-
 static void send_to(fk_ctx *ctx, fk_mail *mail, bool is_reply)
 {
     fk_envelope envelope;
+    bool in_letter = (fk__kernel.in_letter >> fk__world_self() & 1) != 0;
     mail->kind = (uint8_t)fk__world_below(FK_KIND_SENDABLE);
+    if (in_letter) mail->kind = FK_KIND_OWNED;
+    mail->is_silent = in_letter;
     mail->priority = (uint8_t)fk__world_below(FK_PRIORITIES);
     mail->is_owned = mail->kind == FK_KIND_OWNED || mail->kind == FK_KIND_CARGO;
     mail->is_inside = ctx != NULL;
     mail->origin = mail->from;
-    mail->thread = thread_base();
+    /* What a callback sends is no part of the order in which its thread sends. */
+    mail->thread = in_letter ? FK_MACHINE_THREADS_MAX : 0;
     uint32_t number = fk__mail_send(mail);
     fk_out out = fk__kernel_make(&envelope, (fk_mail_kind)mail->kind, number);
     post(ctx, number, mail->to_ref, out, is_reply);

@@ -30,7 +30,7 @@ void fk__kernel_worker(void *arg, uint32_t thread)
 {
     fk_worker *worker = arg;
     bool returns = fk__world_swarm()->shuffles; /* after each window of turns, too */
-    (void)thread;
+    fk__kernel.insiders |= UINT32_C(1) << thread;
     for (;;) {
         uint32_t seen = fk__world_word(worker->id);
         fk_time wait = fk__worker_run(worker, returns ? 1 : UINT32_MAX);
@@ -38,6 +38,18 @@ void fk__kernel_worker(void *arg, uint32_t thread)
         if (wait != 0) fk__world_worker_wait(worker->id, seen, wait);
     }
     fk__kernel.threads--;
+}
+
+bool fk__kernel_is_inside(void *ctx)
+{
+    (void)ctx;
+    return (fk__kernel.insiders >> fk__world_self() & 1) != 0;
+}
+
+uint32_t *fk__kernel_reporting(void *ctx)
+{
+    (void)ctx;
+    return &fk__kernel.reporting[fk__world_self()];
 }
 
 fk_err fk__kernel_pin(void *ctx, fk_worker *worker)

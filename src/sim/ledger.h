@@ -112,6 +112,7 @@ typedef struct fk_mail {
     bool returned; /* the send has */
     bool is_owned; /* its type has a drop function */
     bool is_inside; /* sent by fk_tell and friends, not fk_send */
+    bool is_silent; /* sent by a dead-letter callback: not reported if it dies at once */
 } fk_mail;
 
 typedef enum fk_alarm_state {
@@ -167,6 +168,7 @@ typedef struct fk_person {
     fk_aside stash, front;
     uint32_t alarm[FK_TIMER_KEYS]; /* active ones, by key; 0: none */
     fk_time timeout, timeout_last;
+    bool is_timeout; /* what it handles is its receive timeout */
     bool is_waiting;        /* A12: has mail */
     uint64_t waiting_since; /* in messages handled by anybody */
 } fk_person;
@@ -180,6 +182,7 @@ typedef struct fk_ledger {
     uint32_t pending; /* of all actors */
     uint64_t wait_longest;
     uint64_t letters[FK_REASON_COUNT];
+    uint64_t silent; /* dead letters that were counted, but not reported */
     uint64_t spawned, failures;
     bool is_stopping; /* the system */
     bool is_ending;   /* ... is being destroyed */

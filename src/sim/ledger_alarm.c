@@ -166,6 +166,7 @@ void fk__alarm_timeout(uint32_t actor)
     fk_person *p = &l->person[actor];
     fk__ledger_note(FK_FACT_TIMEOUT, actor, FK_NOBODY, 0, 0);
     FK_SOMETIMES_HIT(RECEIVE_TIMEOUT);
+    p->is_timeout = true;
     if (p->front.count != 0) fk__world_fail("A2", "a timeout before what was unstashed");
     if (p->timeout == 0) fk__world_fail("A11", "a%u: no receive timeout is set", (unsigned)actor);
     if (fk__world_now() - p->timeout_last < p->timeout) {

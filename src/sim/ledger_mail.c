@@ -105,7 +105,8 @@ static void check_refusal(const fk_mail *mail, uint32_t number, fk_err err)
     if (err != FK_E_FULL && err != FK_E_NOMEM && err != FK_E_LIMIT) {
         fk__world_fail("A1", "send of #%u gave %s", (unsigned)number, fk_err_name(err));
     }
-    if (mail->state != FK_MAIL_DEAD || mail->reason != (uint8_t)reason) {
+    bool is_told = mail->reason == (uint8_t)reason || mail->is_silent;
+    if (mail->state != FK_MAIL_DEAD || !is_told) {
         fk__world_fail("A1", "send of #%u was refused without a dead letter", (unsigned)number);
     }
 }
@@ -216,7 +217,8 @@ static bool is_plausible(const fk_mail *mail, fk_reason reason)
     switch (reason) {
     case FK_REASON_NO_RECEIVER: return to == NULL;
     case FK_REASON_STOPPED:
-        return to != NULL && (to->is_gone || (mail->state == FK_MAIL_ASIDE && to->is_stopping));
+        return to != NULL && (to->is_gone || (mail->state == FK_MAIL_ASIDE && to->is_stopping) ||
+                              (is_bounded && to->is_poisoned));
     case FK_REASON_FULL:
         return is_bounded && (to->overflow == FK_OVERFLOW_FAIL ||
                               (to->overflow == FK_OVERFLOW_BLOCK && mail->is_inside));
@@ -225,9 +227,9 @@ static bool is_plausible(const fk_mail *mail, fk_reason reason)
     case FK_REASON_UNHANDLED: return to != NULL && to->is_busy && mail->state == FK_MAIL_HELD;
     case FK_REASON_NO_MEMORY: return l->may_lack_memory;
     case FK_REASON_SYSTEM_STOPPING: return l->is_ending;
-    case FK_REASON_COUNT: break;
+    case FK_REASON_BAD_TYPE:
+    default: return false;
     }
-    return false;
 }
 
 static void check_room(const fk_mail *mail, uint32_t number)
@@ -271,6 +273,12 @@ void fk__mail_drop(uint32_t number)
     fk_mail *mail = fk__mail_at(number);
     fk__ledger_note(FK_FACT_DROP, mail->to, FK_NOBODY, number, 0);
     if (mail->drops++ != 0) fk__world_fail("A1", "#%u dropped twice", (unsigned)number);
+    if (mail->is_silent && mail->state == FK_MAIL_SENT && !mail->returned) {
+        leave_mailbox(mail);
+        mail->state = FK_MAIL_DEAD;
+        l->silent++;
+        return;
+    }
     for (uint32_t i = number; i < number + mail->shares; i++) {
         uint8_t state = fk__mail_at(i)->state;
         if (state == FK_MAIL_DONE || state == FK_MAIL_DEAD) continue;
@@ -285,6 +293,7 @@ void fk__mail_check_rest(void)
         if (mail->state != FK_MAIL_SENT || !mail->returned) continue;
         fk__world_fail("A5", "everybody sleeps, #%u to a%u waits", (unsigned)i, (unsigned)mail->to);
     }
+    if (l->pending != 0) fk__world_fail("ledger", "miscounted: %u", (unsigned)l->pending);
 }
 
 void fk__mail_check_ended(void)

@@ -122,7 +122,8 @@ void fk__person_end_start(uint32_t actor, fk_err err)
 
 /* A12. A budget is shared by those who wake each other, so one place in the queue is one budget;
  * two more for the one that is running and the one that was displaced from the next slot. Timers
- * and starts make actors ready, too, so every living one counts. */
+ * and starts make actors ready, too, so every living one counts; and a cancelled timer's node or an
+ * early timeout takes a place in a turn that nobody sees. */
 static void check_fairness(const fk_person *p, uint32_t actor)
 {
     const fk_swarm *s = fk__world_swarm();
@@ -131,6 +132,7 @@ static void check_fairness(const fk_person *p, uint32_t actor)
     if (!s->is_solo || s->shuffles) return;
     FK_SOMETIMES_HIT(FAIRNESS);
     uint64_t bound = (uint64_t)(l->alive_max + 2) * s->throughput;
+    if (s->weight[FK_ACT_TIMER_START] + s->weight[FK_ACT_RECEIVE_TIMEOUT] != 0) bound *= 4;
     if (waited <= bound) return;
     fk__world_fail("A12", "a%u waited for %llu messages, at most %llu are fair", (unsigned)actor,
                    (unsigned long long)waited, (unsigned long long)bound);
@@ -159,6 +161,7 @@ void fk__person_begin_receive(uint32_t actor, fk_ref self, uint32_t behaviour)
     l->received++;
     p->held = 0;
     p->held_again = false;
+    p->is_timeout = false;
 }
 
 void fk__person_end_receive(uint32_t actor, fk_err err)
@@ -172,7 +175,7 @@ void fk__person_end_receive(uint32_t actor, fk_err err)
         l->mail[held].state = FK_MAIL_DONE;
     }
     p->held = 0;
-    p->timeout_last = fk__world_now();
+    if (!p->is_timeout) p->timeout_last = fk__world_now();
     p->is_busy = false;
     if (err != FK_OK) p->is_leaving = true;
 }
@@ -205,8 +208,10 @@ void fk__person_mail_in(uint32_t actor)
     fk_person *p = &l->person[actor];
     p->pending++;
     l->pending++;
-    /* One message may be on its way from the mailbox to the receive. */
+    /* One message may be on its way from the mailbox to the receive, and with each sender one that
+     * it pushed out and has not reported yet. */
     uint32_t between = fk__world_swarm()->is_solo ? 0 : 1;
+    if (between != 0 && p->overflow == FK_OVERFLOW_DROP_OLDEST) between = FK_MACHINE_THREADS_MAX;
     bool is_over = p->mailbox == FK_MAILBOX_BOUNDED && p->pending > p->capacity + between;
     if (is_over && !p->is_gone) { /* the dead have a queue, not a mailbox */
         fk__world_fail("A13", "a%u: %u messages in a mailbox for %u", (unsigned)actor,

@@ -34,7 +34,7 @@ static void draw_machine(fk_swarm *s, fk_rng *rng)
     /* A pool hands blocks on without the machine's knowledge, so buffered stores to them would
      * arrive in somebody else's block: weak memory only where every free is seen. */
     s->memory = FK_MEMORY_SC;
-    if (s->is_direct && one_in(rng, 3)) s->memory = one_in(rng, 2) ? FK_MEMORY_TSO : FK_MEMORY_TSO_PLUS;
+    if (!s->is_solo && s->is_direct && one_in(rng, 3)) s->memory = one_in(rng, 2) ? FK_MEMORY_TSO : FK_MEMORY_TSO_PLUS;
     s->switch_in = power(rng, 1, 6);
     s->stall_in = one_in(rng, 3) ? 0 : power(rng, 1, 6);
     s->spurious_in = one_in(rng, 2) ? 0 : power(rng, 1, 5);
@@ -77,8 +77,10 @@ static void draw_workload(fk_swarm *s, fk_rng *rng)
     s->stop_at = one_in(rng, 2) ? 0 : between(rng, 20, 4000);
     s->mailboxes = (uint8_t)(one_in(rng, 3) ? 0x1f : between(rng, 1, 0x1f));
     s->overflows = (uint8_t)between(rng, 1, 0xf);
+    bool is_timeless = s->is_solo && one_in(rng, 2);
     for (uint32_t i = 0; i < FK_ACT_COUNT; i++) {
         bool has = i == FK_ACT_TELL || !one_in(rng, 3);
+        if (is_timeless && (i == FK_ACT_TIMER_START || i == FK_ACT_RECEIVE_TIMEOUT)) has = false;
         uint32_t often = one_in(rng, 6) ? 4 : 1;
         s->weight[i] = has ? WEIGHTS[i] * often : 0;
         s->weight_sum += s->weight[i];
@@ -89,12 +91,17 @@ static void draw_workload(fk_swarm *s, fk_rng *rng)
  * running them side by side does not pay. */
 static void draw_flood(fk_swarm *s, fk_rng *rng)
 {
-    s->workers = between(rng, 2, 4);
+    s->workers = between(rng, 2, 3);
     s->outsiders = between(rng, 2, 4);
-    s->outside_acts = 300;
+    s->throughput = between(rng, 1, 2);
+    s->actors_first = between(rng, 4, 16);
+    s->outside_acts = 400;
     s->outside_sends = 100;
-    s->sends_max = 1500;
-    s->acts_max = 1;
+    s->sends_max = 3000;
+    s->acts_max = 2;
+    s->mailboxes = 0x01;
+    s->switch_in = power(rng, 1, 3);
+    s->stall_in = 0;
     s->step_ns = 1;
     s->clock_ns = s->late_ns = 0;
     s->jump_in = s->stop_at = 0;
@@ -102,6 +109,30 @@ static void draw_flood(fk_swarm *s, fk_rng *rng)
     s->memory_spare = 0;
     for (uint32_t i = 0; i < FK_ACT_COUNT; i++) s->weight[i] = i == FK_ACT_TELL;
     s->weight_sum = 1;
+}
+
+/* Actors that live for a moment in a handful of slots, while some thread stands still in the
+ * middle of a send or a stop. */
+static void draw_churn(fk_swarm *s, fk_rng *rng)
+{
+    static const uint8_t CHURN[FK_ACT_COUNT] = { [FK_ACT_TELL] = 12,      [FK_ACT_SPAWN] = 10,
+                                                 [FK_ACT_STOP_SELF] = 3,  [FK_ACT_STOP_OTHER] = 3,
+                                                 [FK_ACT_POISON] = 1,     [FK_ACT_REPLY] = 6,
+                                                 [FK_ACT_TIMER_START] = 1 };
+    s->is_churning = true;
+    s->workers = between(rng, 2, 4);
+    s->stall_in = power(rng, 0, 2);
+    s->switch_in = power(rng, 2, 4);
+    s->actors_alive = between(rng, 4, 8);
+    s->outside_sends = 80;
+    s->stale_in = 8;
+    s->mailboxes = (uint8_t)(one_in(rng, 2) ? 0x01 : 0x03);
+    s->jump_in = 0;
+    s->weight_sum = 0;
+    for (uint32_t i = 0; i < FK_ACT_COUNT; i++) {
+        s->weight[i] = CHURN[i];
+        s->weight_sum += CHURN[i];
+    }
 }
 
 void fk__swarm_draw(fk_swarm *s, uint64_t seed)
@@ -112,7 +143,10 @@ void fk__swarm_draw(fk_swarm *s, uint64_t seed)
     draw_time(s, &rng);
     draw_memory(s, &rng);
     draw_workload(s, &rng);
-    if (!s->is_solo && one_in(&rng, 16)) draw_flood(s, &rng);
+    if (s->is_solo) return;
+    uint32_t draw = fk__rng_below(&rng, 16);
+    if (draw == 0) draw_flood(s, &rng);
+    else if (draw <= 2) draw_churn(s, &rng);
 }
 
 fk_act fk__swarm_act(const fk_swarm *s, uint32_t draw)

@@ -82,6 +82,7 @@ typedef struct fk_swarm {
     uint32_t outside_acts;
     uint32_t outside_sends; /* percent of them that just send */
     uint32_t stale_in; /* one target in so many may be long dead */
+    bool is_churning;  /* targets are mostly the youngest actors, which come and go */
     uint32_t stop_at;  /* facts after which the system is stopped; 0: when it is at rest */
     uint32_t weight[FK_ACT_COUNT];
     uint32_t weight_sum;

@@ -35,6 +35,11 @@ void fk__world_yield(void)
     (void)fk__half_load(&w->yields, FK_ACQUIRE);
 }
 
+void fk__world_fence(void)
+{
+    (void)fk__half_add(&w->yields, 1, FK_SEQ_CST);
+}
+
 static void world_random(void *ctx, void *buf, size_t len)
 {
     (void)ctx;

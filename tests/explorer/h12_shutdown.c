@@ -93,6 +93,7 @@ static void thread(void *state, uint32_t id)
     fk_system *sys = the_kernel.sys;
     if (id == 0) {
         fk__system_begin_stop(sys);
+        kernel_barrier(); /* it would sleep here */
         fk__explore_await(is_down, sys);
         fk__dispatch_shutdown(sys);
         kernel_thread_ends();
@@ -116,18 +117,16 @@ static void finish(void *state)
     kernel_end(false);
 }
 
-/* A worker that meets a producer between exchange and link runs the cell 64 times before it looks
- * up: too long for more than one preemption. */
-#define HARNESS(NAME, THREADS, SETUP)                                                              \
+#define HARNESS(NAME, THREADS, BOUND, SETUP)                                                       \
     {                                                                                              \
-        .name = NAME, .threads = THREADS, .setup = SETUP, .thread = thread,        \
+        .name = NAME, .threads = THREADS, .bound_max = BOUND, .setup = SETUP, .thread = thread,        \
         .finish = finish, .state = &the_world, .state_size = sizeof(the_world)                     \
     }
 
 static const fk_harness HARNESSES[] = {
-    HARNESS("shutdown", 3, setup_1),
-    HARNESS("shutdown-2-workers", 4, setup_2),
-    HARNESS("shutdown-poison", 3, setup_poison),
+    HARNESS("shutdown", 3, 0, setup_1),
+    HARNESS("shutdown-2-workers", 4, 1, setup_2),
+    HARNESS("shutdown-poison", 3, 0, setup_poison),
     { .name = NULL },
 };
 

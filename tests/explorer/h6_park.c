@@ -14,11 +14,18 @@
 
 enum { CELLS = 3, WORKERS = 2 };
 
+/* Not a mutation but a question: see is_watched(). */
+enum own_mutation { WATCH_STRICTLY = FK_MUTATION_COUNT };
+
+#define BUSY_SENTINEL "the sentinel is busy and keeps its mark"
+#define UNWATCHED     "work waits, a worker sleeps, nobody watches"
+
 typedef struct parking {
     fk_cell cell[CELLS];
     uint32_t ran[CELLS];
     uint32_t cells;
     fk_ref actor[2];
+    fk_ref third;
     uint32_t owner[2];
 } parking;
 
@@ -131,7 +138,10 @@ static void park_finish(void *state)
 
 /* ---- the whole loop ---------------------------------------------------------------------- */
 
-/* What waits behind this message, however long it takes, is seen by somebody. */
+/* Whether what waits behind this message, however long it takes, is seen by somebody. That is what
+ * the sentinel is for, but the kernel does not promise it: when a worker that found no work gets
+ * two cells at once, nobody may be awake to see the second one wait. Known, and kept as a variant
+ * that must be found, so that a change of it shows. */
 static bool is_watched(const fk_worker *self)
 {
     const fk_dispatch *dispatch = &self->sys->dispatch;
@@ -151,8 +161,8 @@ static bool is_watched(const fk_worker *self)
 static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     fk__explore_write(state); /* what only the runner of the actor touches */
-    fk__explore_check(!ctx->worker->is_sentinel, "the sentinel is busy and keeps its mark");
-    fk__explore_check(is_watched(ctx->worker), "work waits, a worker sleeps, nobody watches");
+    fk__explore_check(!ctx->worker->is_sentinel, BUSY_SENTINEL);
+    fk__explore_check(fk__mutation != WATCH_STRICTLY || is_watched(ctx->worker), UNWATCHED);
     kernel_receive(msg);
     return FK_OK;
 }
@@ -213,6 +223,60 @@ static void run_finish(void *state)
     kernel_end(true);
 }
 
+/* ---- a chat ------------------------------------------------------------------------------ */
+
+enum { CHAT = 12, THROUGHPUT = 2 };
+
+static const kernel_config CHATTY = { .workers = 1, .throughput = THROUGHPUT };
+static const fk_type PING = { "ping", sizeof(uint32_t), _Alignof(uint32_t), NULL };
+
+/* Sends a number back and forth, each time one less. */
+static fk_err chat_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
+{
+    parking *p = state;
+    if (msg->type == &NUMBERED) { /* from the third, who wants to say something, too */
+        fk__explore_check(p->cells <= 3 * THROUGHPUT, "a chat keeps its worker");
+        kernel_receive(msg);
+        return FK_OK;
+    }
+    uint32_t left;
+    memcpy(&left, msg->data, sizeof(left));
+    the_kernel.events++;
+    if (the_kernel.threads == 0) p->cells++; /* the other message is there */
+    if (left-- == 0) return FK_OK;
+    fk_ref self = fk_self(ctx);
+    fk_ref other = p->actor[self.slot == p->actor[0].slot ? 1 : 0];
+    return fk_tell(ctx, other, (fk_out){ &PING, &left });
+}
+
+static void budget_setup(void *state)
+{
+    parking *p = state;
+    fk_system *sys = kernel_start(&CHATTY, 1, 1);
+    fk_props props = { .receive = chat_receive, .state = p };
+    p->actor[0] = kernel_spawn(&sys->outside[0], &props);
+    p->actor[1] = kernel_spawn(&sys->outside[0], &props);
+    p->third = kernel_spawn(&sys->outside[0], &props);
+    uint32_t left = CHAT;
+    fk__explore_check(fk_send(sys, p->actor[0], (fk_out){ &PING, &left }) == FK_OK, "no send");
+}
+
+static void budget_thread(void *state, uint32_t id)
+{
+    const parking *p = state;
+    if (id == 1) {
+        run_work(0);
+        return;
+    }
+    kernel_send(p->third, 0);
+    kernel_thread_ends();
+}
+
+static void budget_finish(void *state)
+{
+    run_finish(state);
+}
+
 /* ---- outside threads borrow locals ------------------------------------------------------- */
 
 static void local_setup(void *state)
@@ -240,11 +304,9 @@ static void local_finish(void *state)
     kernel_end(false);
 }
 
-/* A worker that meets a producer between exchange and link runs the cell 64 times before it looks
- * up: too long for more than one preemption. */
-#define HARNESS(NAME, THREADS, BOUND, PART)                                                        \
+#define HARNESS(NAME, THREADS, PART)                                                               \
     {                                                                                              \
-        .name = NAME, .threads = THREADS, .bound_max = BOUND, .setup = PART##_setup, .thread = PART##_thread,          \
+        .name = NAME, .threads = THREADS, .setup = PART##_setup, .thread = PART##_thread,          \
         .finish = PART##_finish, .state = &the_parking, .state_size = sizeof(the_parking)          \
     }
 
@@ -252,14 +314,18 @@ static void local_finish(void *state)
 #define run_1_finish run_finish
 
 static const fk_harness HARNESSES[] = {
-    HARNESS("park", 4, 0, park),
-    HARNESS("run", 3, 0, run),
-    HARNESS("run-1-worker", 3, 0, run_1),
-    HARNESS("local", 3, 0, local),
+    HARNESS("park", 4, park),
+    HARNESS("run", 3, run),
+    HARNESS("run-1-worker", 3, run_1),
+    HARNESS("budget", 2, budget),
+    HARNESS("local", 3, local),
     { .name = NULL },
 };
 
 static const fk_variant VARIANTS[] = {
+    { "run", WATCH_STRICTLY, "watch-strictly", FK_MEMORY_SC, true, UNWATCHED },
+    { "run", FK_MUTATION_WATCH, NULL, FK_MEMORY_SC, true, BUSY_SENTINEL },
+    { "budget", FK_MUTATION_BUDGET, NULL, FK_MEMORY_SC, true, "a chat keeps its worker" },
     { "park", FK_MUTATION_PARK_RECHECK, NULL, FK_MEMORY_SC, true, "lost work" },
     { "run", FK_MUTATION_PARK_RECHECK, NULL, FK_MEMORY_SC, true, NULL },
     { "run-1-worker", FK_MUTATION_PARK_RECHECK, NULL, FK_MEMORY_SC, true, NULL },

@@ -149,7 +149,7 @@ static const fk_harness HARNESSES[] = {
 };
 
 static const fk_variant VARIANTS[] = {
-    { "timer-restart", FK_MUTATION_TIMER_SERIAL, NULL, FK_MEMORY_SC, true, "a timer fired early" },
+    { "timer-restart", FK_MUTATION_TIMER_SERIAL, NULL, FK_MEMORY_SC, true, NULL },
     { .harness = NULL },
 };
 

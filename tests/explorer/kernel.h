@@ -32,6 +32,7 @@ enum {
     KERNEL_BLOCKS = 8,  /* of each, per thread */
     ARENA_SIZE = 1024 * 1024,
     EXTENTS_MAX = 64,
+    PAGE_HEAD = 256,
     CHECK_EVERY = 4096 /* schedules between looks at the whole arena */
 };
 
@@ -49,6 +50,7 @@ typedef struct kernel_state {
     uint32_t awake;   /* workers that do not wait */
     uint32_t sending; /* threads inside of kernel_send() */
     fk_half barrier;  /* see kernel_barrier() */
+    uint32_t reporting[FK_MACHINE_THREADS_MAX];
     bool woken[KERNEL_WORKERS_MAX];
     uint32_t events; /* deliveries and dead letters */
     uint32_t sent[KERNEL_MESSAGES_MAX];
@@ -62,9 +64,12 @@ static kernel_state the_kernel;
 
 /* ---- the arena --------------------------------------------------------------------------- */
 
+/* Of a region of pages only the heads of the pages count: what free blocks hold is nobody's. */
 typedef struct extent {
     size_t at;
-    size_t size; /* without what is zero at the end */
+    size_t size;
+    size_t step; /* copied and compared: the first `used` bytes of each `step` */
+    size_t used; /* without what is zero at the end */
 } extent;
 
 static struct {
@@ -93,7 +98,9 @@ static void *arena_alloc(size_t size)
     size_t at = (the_arena.used + align - 1) & ~(align - 1);
     if (at + size > ARENA_SIZE || the_arena.extents == EXTENTS_MAX) kernel_die("arena full");
     the_arena.used = at + size;
-    the_arena.extent[the_arena.extents++] = (extent){ at, size };
+    bool is_region = align == FK_PAGE_SIZE;
+    the_arena.extent[the_arena.extents++] =
+        (extent){ at, size, is_region ? FK_PAGE_SIZE : size, is_region ? PAGE_HEAD : size };
     return arena_memory + at;
 }
 
@@ -101,20 +108,30 @@ static void arena_save(void)
 {
     for (uint32_t i = 0; i < the_arena.extents; i++) {
         extent *e = &the_arena.extent[i];
-        while (e->size > 0 && arena_memory[e->at + e->size - 1] == 0) e->size--;
+        while (e->used > PAGE_HEAD && arena_memory[e->at + e->used - 1] == 0) e->used--;
     }
     memcpy(arena_image, arena_memory, the_arena.used);
+}
+
+static bool extent_is_restored(const extent *e)
+{
+    if (e->used == PAGE_HEAD) return true;
+    return memcmp(arena_memory + e->at, arena_image + e->at, e->size) == 0;
 }
 
 static void arena_restore(void)
 {
     for (uint32_t i = 0; i < the_arena.extents; i++) {
         const extent *e = &the_arena.extent[i];
-        memcpy(arena_memory + e->at, arena_image + e->at, e->size);
+        for (size_t at = e->at; at < e->at + e->size; at += e->step) {
+            memcpy(arena_memory + at, arena_image + at, e->used);
+        }
     }
     if (the_arena.starts++ % CHECK_EVERY != 0) return;
-    if (memcmp(arena_memory, arena_image, the_arena.used) != 0) {
-        kernel_die("a schedule changed what is not copied back");
+    for (uint32_t i = 0; i < the_arena.extents; i++) {
+        if (!extent_is_restored(&the_arena.extent[i])) {
+            kernel_die("a schedule changed what is not copied back");
+        }
     }
 }
 
@@ -192,6 +209,12 @@ static uint32_t kernel_thread(void *ctx)
     (void)ctx;
     uint32_t self = fk__machine_self();
     return self != FK_MACHINE_NOBODY ? self : 0;
+}
+
+/* A counter of each thread, as the host has it. */
+static uint32_t *kernel_reporting(void *ctx)
+{
+    return &the_kernel.reporting[kernel_thread(ctx)];
 }
 
 static const fk_port KERNEL_PORT = {
@@ -309,6 +332,7 @@ static void kernel_make(const kernel_config *config)
     if (fk__system_create(&system_config, &KERNEL_PORT, config->workers, &sys) != FK_OK) {
         kernel_die("no system");
     }
+    sys->host.reporting = kernel_reporting;
     for (uint32_t i = 0; !config->direct && i < KERNEL_LOCALS; i++) warm(&sys->outside[i].cache);
     for (uint32_t i = 0; !config->direct && i < config->workers; i++) {
         warm(&sys->dispatch.worker[i]->local.cache);

@@ -214,22 +214,64 @@ TEST(pool_takes_large_ones_from_the_port)
 
 TEST(pool_says_why_there_is_no_block)
 {
+    int refused = 0;
+    for (uint64_t n = 1; n <= 4; n++) { /* whatever it takes for the first block */
+        for (int stays = 0; stays < 2; stays++) {
+            bench b;
+            bench_init(&b, false);
+            rig_fault(&b.r, n, stays != 0);
+            void *block = fk__cache_get(&b.cache, FK_CLASS_64, FK_SITE("test block"));
+            if (block == NULL) {
+                refused++;
+                CHECK_ERR(b.cache.err, FK_E_NOMEM);
+                CHECK(atomic_load(&b.r.bytes) < FK_PAGE_SIZE);
+                rig_fault(&b.r, 0, false);
+                block = fk__cache_get(&b.cache, FK_CLASS_64, FK_SITE("test block"));
+                CHECK(block != NULL);
+            }
+            fk__cache_put(&b.cache, FK_CLASS_64, block); /* a put cannot fail */
+            bench_fini(&b);
+        }
+    }
+    CHECK(refused >= 4); /* the region and its header, once and for ever */
+}
+
+TEST(pool_tells_a_limit_from_no_memory)
+{
     bench b;
     bench_init(&b, false);
-    rig_fault(&b.r, 1, true);
-    CHECK(fk__cache_get(&b.cache, FK_CLASS_64, FK_SITE("test block")) == NULL);
-    CHECK_ERR(b.cache.err, FK_E_NOMEM);
-    rig_fault(&b.r, 2, false); /* the header comes, the region does not */
-    CHECK(fk__cache_get(&b.cache, FK_CLASS_64, FK_SITE("test block")) == NULL);
-    CHECK_U64(atomic_load(&b.r.bytes), 0);
-    rig_fault(&b.r, 0, false);
-    b.mem.max = 1000; /* less than a region */
+    b.mem.max = 2000; /* less than a region */
     CHECK(fk__cache_get(&b.cache, FK_CLASS_64, FK_SITE("test block")) == NULL);
     CHECK_ERR(b.cache.err, FK_E_LIMIT);
     b.mem.max = 0;
     void *block = fk__cache_get(&b.cache, FK_CLASS_64, FK_SITE("test block"));
     CHECK(block != NULL);
     fk__cache_put(&b.cache, FK_CLASS_64, block);
+    bench_fini(&b);
+}
+
+TEST(pool_of_one_size_gives_way_to_another)
+{
+    enum { COUNT = 50000 };
+    bench b;
+    void **block = calloc(COUNT, sizeof(*block));
+    bench_init(&b, false);
+    for (int i = 0; i < COUNT; i++) {
+        block[i] = fk__cache_get(&b.cache, FK_CLASS_64, FK_SITE("test block"));
+        CHECK(block[i] != NULL);
+    }
+    b.mem.max = atomic_load(&b.r.bytes) + 200000; /* hardly any more than this */
+    for (int i = 0; i < COUNT; i++) fk__cache_put(&b.cache, FK_CLASS_64, block[i]);
+    size_t got = 0;
+    while (got < COUNT) {
+        block[got] = fk__cache_get(&b.cache, FK_CLASS_1024, FK_SITE("test block"));
+        if (block[got] == NULL) break;
+        got++;
+    }
+    CHECK_ERR(b.cache.err, FK_E_LIMIT);
+    CHECK(got * 1024 > (size_t)COUNT * 64 / 2); /* most of it could be used again */
+    for (size_t i = 0; i < got; i++) fk__cache_put(&b.cache, FK_CLASS_1024, block[i]);
+    free(block);
     bench_fini(&b);
 }
 

@@ -102,6 +102,30 @@ TEST(bounded_block_never_blocks_an_actor)
     rig_stop(&r);
 }
 
+static fk_err send_many_inside(fk_ctx *ctx, void *arg)
+{
+    flood *f = arg;
+    for (uint64_t i = 0; i < 10; i++) {
+        fk_err err = fk_send(fk_system_of(ctx), f->to, FK_MSG(num, i));
+        if (err == FK_OK) f->ok++;
+        else if (err == FK_E_FULL) f->full++;
+    }
+    return FK_OK;
+}
+
+TEST(bounded_block_never_blocks_an_actor_that_sends_like_an_outsider)
+{
+    rig r;
+    probe p;
+    rig_start(&r);
+    flood f = { spawn_bounded(&r, &p, FK_OVERFLOW_BLOCK, 4), 0, 0 };
+    rig_do(&r, doer_spawn(&r), send_many_inside, &f);
+    CHECK_U64(f.ok, 4);
+    CHECK_U64(f.full, 6);
+    check_got(&p, 0, 4);
+    rig_stop(&r);
+}
+
 typedef struct sender {
     rig *r;
     fk_ref to;

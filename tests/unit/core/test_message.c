@@ -237,6 +237,26 @@ TEST(payload_to_nobody_is_a_dead_letter_with_its_own_type)
     rig_stop(&r);
 }
 
+TEST(payload_sent_to_another_system_goes_home)
+{
+    for (int direct = 0; direct < 2; direct++) {
+        rig a, b;
+        probe p;
+        rig_start_with(&a, (fk_system_config){ .pools_malloc = direct != 0 });
+        rig_start_with(&b, (fk_system_config){ .pools_malloc = direct != 0 });
+        fk_ref to = probe_spawn(&b, &p);
+        fk_payload *payload = counted_payload(&a);
+        CHECK_OK(fk_send(b.sys, to, FK_MSG_PAYLOAD(fk_payload_share(payload))));
+        CHECK_OK(fk_send(b.sys, FK_REF_NONE, FK_MSG_PAYLOAD(payload)));
+        rig_run(&b);
+        CHECK_U64(p.count, 1);
+        CHECK_U64(p.bytes[255], 0x5a);
+        CHECK_U64(atomic_load(&payload_drops), 1);
+        rig_stop(&a); /* each has what is its own */
+        rig_stop(&b);
+    }
+}
+
 TEST(payload_too_large_to_count_is_refused)
 {
     fk_payload *payload = NULL;

@@ -53,6 +53,20 @@ TEST(threads_of_pinned_actors_are_their_own_and_used_again)
     wait_threads(before);
 }
 
+TEST(threads_that_could_not_be_made_use_up_nothing)
+{
+    rig r;
+    fk_ref ref;
+    fk_props props = { .receive = doer_receive, .dispatcher = FK_DISPATCHER_PINNED };
+    rig_start_with(&r, (fk_system_config){ .workers = 1, .pools_malloc = true });
+    pinned_spawn(&r); /* its props are known from now on */
+    rig_fault(&r, 1, true);
+    for (int i = 0; i < 3000; i++) CHECK_ERR(fk_spawn(r.sys, FK_STR(""), &props, &ref), FK_E_NOMEM);
+    rig_fault(&r, 0, false);
+    for (int i = 0; i < 3; i++) pinned_spawn(&r);
+    rig_stop(&r);
+}
+
 typedef struct where {
     pthread_t thread;
     _Atomic int count;
