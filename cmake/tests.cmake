@@ -34,6 +34,9 @@ function(fk_test_program name source)
     set_target_properties(${name} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
     fk_add_test(${name} TIMEOUT ${arg_TIMEOUT} COMMAND ${name})
+    if(FK_SANITIZE STREQUAL "address") # each block by itself, or the sanitizer sees only pages
+        set_tests_properties(${name} PROPERTIES ENVIRONMENT "FK_POOLS=malloc")
+    endif()
 endfunction()
 
 # ---- programs --------------------------------------------------------------
@@ -103,7 +106,7 @@ foreach(source ${sources})
     endif()
     set(argument)
     if(FK_SANITIZE AND number STREQUAL "10")
-        set(argument 400000)
+        set(argument 100000)
     elseif(FK_SANITIZE AND number STREQUAL "11")
         set(argument 50000)
     endif()

@@ -39,6 +39,7 @@
     X(WATCH, "watch", "a worker that has work keeps the sentinel's mark", "explorer")              \
     X(NEXT_FLUSH, "next-flush", "the cell in the next slot is forgotten when the budget ends",     \
       "kernel")                                                                                    \
+    X(SETTLE, "settle", "a worker that gives its queue away loses it", "kernel")                   \
     X(HALT, "halt", "an actor that is stopping still handles messages", "kernel")                  \
     X(DRAIN, "drain", "what is in a bounded mailbox when its actor ends is forgotten", "kernel")   \
     X(CHILDREN_FIRST, "children-first", "a parent ends before its children", "kernel")             \

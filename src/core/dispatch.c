@@ -254,7 +254,7 @@ static void settle(fk_worker *worker)
     if (calm_for < CALM_TICKS_MAX) fk__half_store(&dispatch->calm_for, calm_for * 2, FK_RELAXED);
     fk_cell *cell;
     while ((cell = fk__ready_pop(worker)) != NULL || (cell = take_next(worker)) != NULL) {
-        hand_to(heir, cell);
+        if (FK_SAFEGUARD(SETTLE)) hand_to(heir, cell);
     }
     worker->is_looking = false;
 }
@@ -439,11 +439,22 @@ static void run_turn(fk_worker *worker, fk_cell *cell)
     fk__half_store(&worker->turns, worker_turns(worker) + 1, FK_RELAXED);
 }
 
+/* What was taken from outside must not wait behind a long message while others sleep unasked. */
+static void call_watch(fk_worker *worker)
+{
+    uint32_t idle = fk__half_load(&worker->sys->dispatch.idle, FK_RELAXED);
+    bool unwatched = idle != 0 && (idle & FK_IDLE_SENTINEL) == 0;
+    if (unwatched && fk__ready_len(worker) > 1) fk__wake_one(worker->sys);
+}
+
 /* Up to a window of turns; false when there was no work. */
 static bool run_window(fk_worker *worker)
 {
     for (uint32_t n = 0; n < TURNS_PER_WINDOW; n++) {
-        if (FK_UNLIKELY(has_shared(worker))) take_shared(worker);
+        if (FK_UNLIKELY(has_shared(worker))) {
+            take_shared(worker);
+            call_watch(worker);
+        }
         fk_cell *cell = pick(worker);
         if (FK_UNLIKELY(cell == NULL)) return false;
         /* Woken from the sentinel's nap with work: who is busy does not watch. */

@@ -163,7 +163,10 @@ fk_node *fk__node_copy(fk_cache *cache, const fk_node *node)
 {
     fk_node *copy = fk__cache_get(cache, node->size_class, FK_SITE("copy of a message"));
     if (copy == NULL) return NULL;
-    memcpy(copy, node, offsetof(fk_node, bytes) + (size_t)node->len);
+    /* Not the link: the node may be a queue's head, which a sender is writing to. */
+    const size_t from = offsetof(fk_node, type);
+    memcpy((char *)copy + from, (const char *)node + from,
+           offsetof(fk_node, bytes) - from + (size_t)node->len);
     copy->flags = node->flags & (FK_NODE_DROP | FK_NODE_PAYLOAD | FK_NODE_POISON);
     return copy;
 }

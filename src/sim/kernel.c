@@ -36,7 +36,8 @@ static void check_cell(const fk_cell *cell, bool is_sc)
 static void check_worker(const fk_worker *worker)
 {
     if (worker->wheel_lock.word == 0) fk__wheel_check(&worker->wheel);
-    FK_ASSERT((worker->overflow_len == 0) == (worker->overflow_first == NULL));
+    FK_ASSERT(worker->overflow_first != NULL || worker->overflow_len == 0);
+    if (worker->overflow_len != 0) FK_SOMETIMES_HIT(OVERFLOW);
 }
 
 static void watch_pause(void)

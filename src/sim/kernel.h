@@ -66,6 +66,7 @@ void fk__kernel_send_bogus(fk_ctx *ctx, uint32_t from);
 void fk__kernel_send_parcel(fk_ctx *ctx, uint32_t from);
 /* Somebody whose ref is known, perhaps dead; FK_NOBODY when there is none. */
 uint32_t fk__kernel_pick(void);
+uint32_t fk__kernel_pick_dying(void);
 
 /* ---- kernel_actor.c: actors -------------------------------------------------------------- */
 

@@ -149,10 +149,24 @@ bool fk__kernel_may_send(void)
     return l->mail_count < fk__world_swarm()->sends_max;
 }
 
+/* Somebody young whose end is near: what is sent to it now may arrive at its slot's next tenant. */
+uint32_t fk__kernel_pick_dying(void)
+{
+    uint32_t count = l->person_count;
+    for (uint32_t i = count; i > 0 && count - i < 12; i--) {
+        const fk_person *p = &l->person[i - 1];
+        if (!p->has_ref || p->is_gone) continue;
+        if (p->is_leaving || p->is_told || p->is_poisoned) return i - 1;
+    }
+    return FK_NOBODY;
+}
+
 uint32_t fk__kernel_pick(void)
 {
     uint32_t actor = FK_NOBODY;
     uint32_t count = l->person_count;
+    if (fk__world_swarm()->is_churning && fk__world_one_in(2)) actor = fk__kernel_pick_dying();
+    if (actor != FK_NOBODY) return actor;
     for (int i = 0; i < 8 && count != 0; i++) {
         uint32_t candidate = fk__world_below(count);
         if (fk__world_swarm()->is_churning && count > 6) candidate = count - 1 - candidate % 6;
@@ -180,6 +194,7 @@ static void post(fk_ctx *ctx, uint32_t number, fk_ref to, fk_out out, bool is_re
 {
     uint32_t slept = fk__world_sleeps();
     fk_err err;
+    if (fk__world_swarm()->is_churning && fk__world_one_in(16)) fk__world_linger();
     if (is_reply) err = fk_reply(ctx, out);
     else err = ctx != NULL ? fk_tell(ctx, to, out) : fk_send(fk__kernel.sys, to, out);
     fk__mail_sent(number, 0, err);

@@ -27,6 +27,7 @@
     X(PINNED, "pinned")                                                                            \
     X(PIN_REFUSED, "pin-refused")                                                                  \
     X(STEAL, "steal")                                                                              \
+    X(OVERFLOW, "ready-overflow")                                                                  \
     X(CALM, "calm")                                                                                \
     X(SHUFFLED, "shuffled")                                                                        \
     X(SLOT_REUSED, "slot-reused")                                                                  \

@@ -87,15 +87,17 @@ static void draw_workload(fk_swarm *s, fk_rng *rng)
     }
 }
 
-/* Short messages from outside without end, on several workers: the kernel is to notice that
- * running them side by side does not pay. */
+/* Many idle actors and short messages that wander between them, on several workers: the kernel is
+ * to notice that running them side by side does not pay. */
 static void draw_flood(fk_swarm *s, fk_rng *rng)
 {
     s->workers = between(rng, 2, 3);
     s->outsiders = between(rng, 2, 4);
     s->throughput = between(rng, 1, 2);
-    s->actors_first = between(rng, 4, 16);
-    s->outside_acts = 400;
+    s->actors_first = between(rng, 30, 50);
+    s->actors_alive = 60;
+    s->actors_max = 0;
+    s->outside_acts = 300;
     s->outside_sends = 100;
     s->sends_max = 3000;
     s->acts_max = 2;
@@ -111,20 +113,33 @@ static void draw_flood(fk_swarm *s, fk_rng *rng)
     s->weight_sum = 1;
 }
 
+/* More ready actors than a worker's ring holds. */
+static void draw_crowd(fk_swarm *s, fk_rng *rng)
+{
+    s->actors_first = between(rng, 260, 340);
+    s->actors_alive = s->actors_first + 20;
+    s->actors_max = 0;
+    s->sends_max = 1500;
+    s->mailboxes = 0x01;
+    s->stop_at = one_in(rng, 2) ? 0 : between(rng, 2000, 6000);
+}
+
 /* Actors that live for a moment in a handful of slots, while some thread stands still in the
  * middle of a send or a stop. */
 static void draw_churn(fk_swarm *s, fk_rng *rng)
 {
-    static const uint8_t CHURN[FK_ACT_COUNT] = { [FK_ACT_TELL] = 12,      [FK_ACT_SPAWN] = 10,
-                                                 [FK_ACT_STOP_SELF] = 3,  [FK_ACT_STOP_OTHER] = 3,
+    static const uint8_t CHURN[FK_ACT_COUNT] = { [FK_ACT_TELL] = 12,      [FK_ACT_SPAWN] = 14,
+                                                 [FK_ACT_STOP_SELF] = 8,  [FK_ACT_STOP_OTHER] = 1,
                                                  [FK_ACT_POISON] = 1,     [FK_ACT_REPLY] = 6,
                                                  [FK_ACT_TIMER_START] = 1 };
     s->is_churning = true;
-    s->workers = between(rng, 2, 4);
+    s->workers = between(rng, 1, 2); /* a slot is used again by the worker that saw it fall free */
+    s->outsiders = between(rng, 2, 4);
+    s->outside_acts = between(rng, 60, 200);
     s->stall_in = power(rng, 0, 2);
     s->switch_in = power(rng, 2, 4);
     s->actors_alive = between(rng, 4, 8);
-    s->outside_sends = 80;
+    s->outside_sends = 50;
     s->stale_in = 8;
     s->mailboxes = (uint8_t)(one_in(rng, 2) ? 0x01 : 0x03);
     s->jump_in = 0;
@@ -143,10 +158,13 @@ void fk__swarm_draw(fk_swarm *s, uint64_t seed)
     draw_time(s, &rng);
     draw_memory(s, &rng);
     draw_workload(s, &rng);
-    if (s->is_solo) return;
+    if (s->is_solo) {
+        if (one_in(&rng, 16)) draw_crowd(s, &rng);
+        return;
+    }
     uint32_t draw = fk__rng_below(&rng, 16);
     if (draw == 0) draw_flood(s, &rng);
-    else if (draw <= 2) draw_churn(s, &rng);
+    else if (draw <= 3) draw_churn(s, &rng);
 }
 
 fk_act fk__swarm_act(const fk_swarm *s, uint32_t draw)

@@ -69,6 +69,20 @@ static uint32_t nth_bit(uint32_t mask, uint32_t n)
     return (uint32_t)__builtin_ctz(mask);
 }
 
+static void stall(uint32_t bit, uint64_t draw)
+{
+    w->stalled = bit;
+    w->stall_end = w->decisions + (UINT64_C(32) << (draw >> 20 & 7));
+    FK_SOMETIMES_HIT(STALLED_THREAD);
+}
+
+void fk__world_linger(void)
+{
+    if (w->linger_after != 0) return;
+    w->linger_thread = fk__machine_self();
+    w->linger_after = 1 + fk__world_below(12);
+}
+
 /* Mostly whoever ran last. A thread that is left may be left for long: many races need one thread
  * to stand still in the middle of something while the others do a lot. */
 static uint32_t choose(void *ctx, const fk_machine *m, uint32_t mask)
@@ -82,12 +96,11 @@ static uint32_t choose(void *ctx, const fk_machine *m, uint32_t mask)
     w->decisions++;
     if (w->decisions >= w->stall_end) w->stalled = 0;
     if ((mask & bit & ~w->stalled) != 0) {
-        if ((draw & (s->switch_in - 1)) != 0) return last;
-        if (s->stall_in != 0 && w->stalled == 0 && (draw >> 8 & (s->stall_in - 1)) == 0) {
-            w->stalled = bit;
-            w->stall_end = w->decisions + (UINT64_C(32) << (draw >> 20 & 7));
-            FK_SOMETIMES_HIT(STALLED_THREAD);
-        }
+        bool lingers = w->linger_after != 0 && last == w->linger_thread && --w->linger_after == 0;
+        if (lingers) stall(bit, draw);
+        else if ((draw & (s->switch_in - 1)) != 0) return last;
+        bool may_stall = s->stall_in != 0 && w->stalled == 0 && w->linger_after == 0;
+        if (may_stall && (draw >> 8 & (s->stall_in - 1)) == 0) stall(bit, draw);
     }
     uint32_t choices = mask & ~(w->stalled | w->stalled << FK_ACTION_FLUSH);
     if (choices == 0) choices = mask;

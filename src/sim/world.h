@@ -48,6 +48,8 @@ fk_time fk__world_now(void);
 void fk__world_pass(fk_time time);
 /* A point at which somebody else may go on. */
 void fk__world_yield(void);
+/* This thread will stand still for long within its next few accesses. */
+void fk__world_linger(void);
 /* What this thread has stored is in memory: before the ledger makes it known to all. */
 void fk__world_fence(void);
 /* Sleeps for that long. */

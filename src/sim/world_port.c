@@ -8,6 +8,8 @@
 
 static fk_world *const w = &fk__world;
 
+enum { BLOCKS_MAX = 60000 }; /* of 65536 that the quarantine can tell apart */
+
 /* ---- chance and time --------------------------------------------------------------------- */
 
 uint32_t fk__world_below(uint32_t end)
@@ -85,6 +87,7 @@ static void *world_alloc(void *ctx, void *ptr, size_t old_size, size_t new_size)
         if (w->bytes_limit != 0 && w->bytes > w->bytes_limit) {
             fk__world_fail("A13", "%zu bytes, the limit is %zu", w->bytes, w->bytes_limit);
         }
+        if (++w->blocks == BLOCKS_MAX) fk__world_fail("A5", "livelock: allocates without end");
         return fk__quarantine_alloc(new_size);
     }
     if (new_size != 0) fk__world_fail("memory", "the kernel resized a block");

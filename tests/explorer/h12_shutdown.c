@@ -17,7 +17,7 @@ typedef struct world {
 
 static world the_world;
 
-static const kernel_config ONE = { .workers = 1 };
+static const kernel_config ONE = { .workers = 1, .direct = true };
 static const kernel_config TWO = { .workers = 2 };
 
 static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg)
@@ -98,8 +98,10 @@ static void thread(void *state, uint32_t id)
         fk__dispatch_shutdown(sys);
         kernel_thread_ends();
     } else if (id == 1) {
-        if (w->poisons) (void)fk_poison(sys, w->actor);
-        else kernel_send(w->actor, 0);
+        if (w->poisons)
+            (void)fk_poison(sys, w->actor);
+        else
+            kernel_send(w->actor, 0);
         kernel_send(w->actor, 1);
         kernel_thread_ends();
     } else {
@@ -119,7 +121,7 @@ static void finish(void *state)
 
 #define HARNESS(NAME, THREADS, BOUND, SETUP)                                                       \
     {                                                                                              \
-        .name = NAME, .threads = THREADS, .bound_max = BOUND, .setup = SETUP, .thread = thread,        \
+        .name = NAME, .threads = THREADS, .bound_max = BOUND, .setup = SETUP, .thread = thread,    \
         .finish = finish, .state = &the_world, .state_size = sizeof(the_world)                     \
     }
 

@@ -30,7 +30,7 @@ typedef struct order {
     fk_cell cell;
     uint32_t producers;
     uint32_t messages; /* of each */
-    uint32_t done; /* producers that have returned */
+    uint32_t done;     /* producers that have returned */
     uint32_t total;
     uint32_t seen[PRODUCERS_MAX];
 } order;

@@ -13,7 +13,7 @@
 typedef struct world {
     fk_ref actor;
     bool stops_itself;
-    bool is_short; /* fewer messages, for more workers */
+    bool is_short;  /* fewer messages, for more workers */
     uint32_t owner; /* what only the runner of the actor touches */
     uint32_t stops;
 } world;

@@ -202,8 +202,7 @@ static void overflow_thread(void *state, uint32_t id)
 #define HARNESS(NAME, THREADS, FINE, BOUND, SETUP, THREAD)                                         \
     {                                                                                              \
         .name = NAME, .threads = THREADS, .is_fine = FINE, .bound_max = BOUND, .setup = SETUP,     \
-        .thread = THREAD,                                                                          \
-        .finish = finish, .state = &the_ring, .state_size = sizeof(the_ring)                       \
+        .thread = THREAD, .finish = finish, .state = &the_ring, .state_size = sizeof(the_ring)     \
     }
 
 static const fk_harness HARNESSES[] = {

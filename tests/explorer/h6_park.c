@@ -314,12 +314,8 @@ static void local_finish(void *state)
 #define run_1_finish run_finish
 
 static const fk_harness HARNESSES[] = {
-    HARNESS("park", 4, park),
-    HARNESS("run", 3, run),
-    HARNESS("run-1-worker", 3, run_1),
-    HARNESS("budget", 2, budget),
-    HARNESS("local", 3, local),
-    { .name = NULL },
+    HARNESS("park", 4, park),     HARNESS("run", 3, run),     HARNESS("run-1-worker", 3, run_1),
+    HARNESS("budget", 2, budget), HARNESS("local", 3, local), { .name = NULL },
 };
 
 static const fk_variant VARIANTS[] = {

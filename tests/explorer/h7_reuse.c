@@ -155,12 +155,9 @@ static void finish(void *state)
     }
 
 static const fk_harness HARNESSES[] = {
-    HARNESS("reuse", 3, mail_setup),
-    HARNESS("reuse-direct", 3, mail_direct_setup),
-    HARNESS("reuse-stop", 2, stop_setup),
-    HARNESS("reuse-both", 2, both_setup),
-    HARNESS("reuse-box", 2, box_setup),
-    { .name = NULL },
+    HARNESS("reuse", 3, mail_setup),      HARNESS("reuse-direct", 3, mail_direct_setup),
+    HARNESS("reuse-stop", 2, stop_setup), HARNESS("reuse-both", 2, both_setup),
+    HARNESS("reuse-box", 2, box_setup),   { .name = NULL },
 };
 
 static const fk_variant VARIANTS[] = {

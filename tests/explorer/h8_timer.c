@@ -19,7 +19,7 @@ typedef enum deed { CANCEL, RESTART, STOP } deed;
 typedef struct world {
     fk_ref actor;
     deed deed;
-    bool both; /* the wheel's owner runs it at the same time */
+    bool both;     /* the wheel's owner runs it at the same time */
     bool is_ended; /* the first timer */
     fk_time due;   /* of the second */
     uint32_t owner;

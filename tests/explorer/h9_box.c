@@ -15,7 +15,7 @@ typedef struct world {
 
 static world the_world;
 
-static const kernel_config ONE = { .workers = 1 };
+static const kernel_config ONE = { .workers = 1, .direct = true };
 
 static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
@@ -80,8 +80,10 @@ static void block_thread(void *state, uint32_t id)
         kernel_work(0);
         return;
     }
-    if (id == 1 && w->stops) (void)fk_stop(the_kernel.sys, w->actor);
-    else kernel_send(w->actor, id);
+    if (id == 1 && w->stops)
+        (void)fk_stop(the_kernel.sys, w->actor);
+    else
+        kernel_send(w->actor, id);
     if (id == 0 && w->stops) kernel_send(w->actor, 2);
     kernel_thread_ends();
 }

@@ -8,7 +8,8 @@
  *
  * Making a system costs more than running most schedules, so it is made once per configuration,
  * in an arena, and copied back before each schedule. What threads allocate afterwards comes from
- * the explorer's heap, when pools are direct, or from magazines that were warmed before.
+ * the explorer's heap, when pools are direct (then leaks and uses after free show), or from
+ * caches that were warmed before (then blocks are used again at once).
  *
  * Every message carries a number; kernel_end() checks that each one sent was delivered or became
  * a dead letter, exactly once, and was dropped exactly once, and that no memory is left over.
@@ -29,10 +30,8 @@ enum {
     KERNEL_LOCALS = 3, /* outside locals that get blocks: those of the first threads */
     KERNEL_MESSAGES_MAX = 8,
     KERNEL_CLASSES = 4, /* size classes of the pool that are used */
-    KERNEL_BLOCKS = 8,  /* of each, per thread */
     ARENA_SIZE = 1024 * 1024,
     EXTENTS_MAX = 64,
-    PAGE_HEAD = 256,
     CHECK_EVERY = 4096 /* schedules between looks at the whole arena */
 };
 
@@ -64,12 +63,11 @@ static kernel_state the_kernel;
 
 /* ---- the arena --------------------------------------------------------------------------- */
 
-/* Of a region of pages only the heads of the pages count: what free blocks hold is nobody's. */
 typedef struct extent {
     size_t at;
     size_t size;
-    size_t step; /* copied and compared: the first `used` bytes of each `step` */
-    size_t used; /* without what is zero at the end */
+    size_t used;   /* without what is zero at the end */
+    bool is_loose; /* blocks of messages: behind `used` there are only some that were never used */
 } extent;
 
 static struct {
@@ -80,7 +78,6 @@ static struct {
     uint32_t extents;
     extent extent[EXTENTS_MAX];
     fk_system *sys;
-    uint32_t blocks; /* in all magazines */
 } the_arena;
 
 static _Alignas(65536) unsigned char arena_memory[ARENA_SIZE];
@@ -92,15 +89,23 @@ static void kernel_die(const char *what)
     exit(2);
 }
 
+static void extent_add(size_t at, size_t size, bool is_loose)
+{
+    if (the_arena.extents == EXTENTS_MAX) kernel_die("too many extents");
+    the_arena.extent[the_arena.extents++] = (extent){ at, size, size, is_loose };
+}
+
 static void *arena_alloc(size_t size)
 {
-    size_t align = size % FK_PAGE_SIZE == 0 ? FK_PAGE_SIZE : FK_CACHE_LINE;
+    bool is_pages = size % FK_PAGE_SIZE == 0;
+    size_t align = is_pages ? FK_PAGE_SIZE : FK_CACHE_LINE;
     size_t at = (the_arena.used + align - 1) & ~(align - 1);
-    if (at + size > ARENA_SIZE || the_arena.extents == EXTENTS_MAX) kernel_die("arena full");
+    if (at + size > ARENA_SIZE) kernel_die("arena full");
     the_arena.used = at + size;
-    bool is_region = align == FK_PAGE_SIZE;
-    the_arena.extent[the_arena.extents++] =
-        (extent){ at, size, is_region ? FK_PAGE_SIZE : size, is_region ? PAGE_HEAD : size };
+    if (!is_pages) extent_add(at, size, false);
+    for (size_t i = 0; is_pages && i < size; i += FK_PAGE_SIZE) {
+        extent_add(at + i, FK_PAGE_SIZE, true);
+    }
     return arena_memory + at;
 }
 
@@ -108,28 +113,19 @@ static void arena_save(void)
 {
     for (uint32_t i = 0; i < the_arena.extents; i++) {
         extent *e = &the_arena.extent[i];
-        while (e->used > PAGE_HEAD && arena_memory[e->at + e->used - 1] == 0) e->used--;
+        while (e->used > 0 && arena_memory[e->at + e->used - 1] == 0) e->used--;
     }
     memcpy(arena_image, arena_memory, the_arena.used);
 }
 
-static bool extent_is_restored(const extent *e)
-{
-    if (e->used == PAGE_HEAD) return true;
-    return memcmp(arena_memory + e->at, arena_image + e->at, e->size) == 0;
-}
-
 static void arena_restore(void)
 {
+    bool checks = the_arena.starts++ % CHECK_EVERY == 0;
     for (uint32_t i = 0; i < the_arena.extents; i++) {
         const extent *e = &the_arena.extent[i];
-        for (size_t at = e->at; at < e->at + e->size; at += e->step) {
-            memcpy(arena_memory + at, arena_image + at, e->used);
-        }
-    }
-    if (the_arena.starts++ % CHECK_EVERY != 0) return;
-    for (uint32_t i = 0; i < the_arena.extents; i++) {
-        if (!extent_is_restored(&the_arena.extent[i])) {
+        memcpy(arena_memory + e->at, arena_image + e->at, e->used);
+        if (!checks || e->is_loose) continue;
+        if (memcmp(arena_memory + e->at, arena_image + e->at, e->size) != 0) {
             kernel_die("a schedule changed what is not copied back");
         }
     }
@@ -283,40 +279,13 @@ static inline void kernel_send(fk_ref to, uint32_t number)
 
 /* ---- begin and end ----------------------------------------------------------------------- */
 
-/* Blocks in a magazine, and in all of them. */
-static uint32_t blocks_in(const fk_block *block)
-{
-    uint32_t count = 0;
-    for (; block != NULL; block = block->next) count++;
-    return count;
-}
-
-static uint32_t blocks_free(const fk_system *sys)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < KERNEL_LOCALS + sys->dispatch.workers; i++) {
-        const fk_cache *cache = i < KERNEL_LOCALS
-                                    ? &sys->outside[i].cache
-                                    : &sys->dispatch.worker[i - KERNEL_LOCALS]->local.cache;
-        for (unsigned c = 0; c < KERNEL_CLASSES; c++) {
-            count += blocks_in(cache->list[c].head) + blocks_in(cache->list[c].full);
-        }
-    }
-    return count;
-}
-
-/* Gives a cache a few blocks of each class that messages and timers need. */
+/* Gives a cache blocks of each class that messages and timers need. */
 static void warm(fk_cache *cache)
 {
     for (unsigned c = 0; c < KERNEL_CLASSES; c++) {
         void *block = fk__cache_get(cache, c, FK_SITE("warm"));
         if (block == NULL) kernel_die("no memory");
         fk__cache_put(cache, c, block);
-        /* The others only make copying slow. */
-        fk_block *last = cache->list[c].head;
-        for (uint32_t i = 1; i < KERNEL_BLOCKS; i++) last = last->next;
-        last->next = NULL;
-        cache->list[c].count = KERNEL_BLOCKS;
     }
 }
 
@@ -337,7 +306,6 @@ static void kernel_make(const kernel_config *config)
     for (uint32_t i = 0; !config->direct && i < config->workers; i++) {
         warm(&sys->dispatch.worker[i]->local.cache);
     }
-    the_arena.blocks = blocks_free(sys);
     the_arena.is_open = false;
     the_arena.config = config;
     the_arena.sys = sys;
@@ -348,8 +316,10 @@ static void kernel_make(const kernel_config *config)
 static fk_system *kernel_start(const kernel_config *config, uint32_t workers, uint32_t threads)
 {
     memset(&the_kernel, 0, sizeof(the_kernel));
-    if (the_arena.config != config) kernel_make(config);
-    else arena_restore();
+    if (the_arena.config != config)
+        kernel_make(config);
+    else
+        arena_restore();
     fk_system *sys = the_arena.sys;
     the_kernel = (kernel_state){ .sys = sys, .now = 1000, .awake = workers, .threads = threads };
     fk_dispatch *dispatch = &sys->dispatch;
@@ -481,19 +451,6 @@ static inline void kernel_end(bool stop)
         fk__system_begin_stop(sys);
         kernel_settle();
         fk__explore_check(fk__system_is_down(sys), "the system does not stop");
-    }
-    bool direct = sys->pool.direct;
-    uint32_t heads = 0; /* nodes that stay as the head of a free cell until the end */
-    for (uint32_t i = 0; i < sys->slots.chunks * FK_CHUNK_CELLS; i++) {
-        const fk_cell *cell = fk__slots_at(&sys->slots, i);
-        if (cell->head != &cell->stub) heads++;
-        for (const fk_link *l = fk__word_ptr(&cell->head->next, FK_RELAXED); l != NULL;
-             l = fk__word_ptr(&l->next, FK_RELAXED)) {
-            heads++;
-        }
-    }
-    if (!direct) {
-        fk__explore_check(blocks_free(sys) + heads == the_arena.blocks, "blocks were lost");
     }
     fk__system_destroy(sys);
     for (uint32_t i = 0; i < KERNEL_MESSAGES_MAX; i++) {

@@ -47,7 +47,6 @@ int main(void)
         ok = ok && stats.dead_letters[i] == (uint64_t)reported[i];
     }
     printf("dead letters: %llu\n", (unsigned long long)all);
-    ok = ok && all == 3 && reported[FK_REASON_STOPPED] == 1 &&
-         reported[FK_REASON_NO_RECEIVER] == 2;
+    ok = ok && all == 3 && reported[FK_REASON_STOPPED] == 1 && reported[FK_REASON_NO_RECEIVER] == 2;
     return fk_system_stop(sys) == FK_OK && ok ? 0 : 1;
 }

@@ -54,9 +54,9 @@ static fk_err run(heap *h, bool pools_malloc, fk_err *failed)
     port.align = 0; /* malloc guarantees 16 bytes and no more */
     port.alloc = own_alloc;
     /* Without threads, so that each run makes the same allocations. */
-    fk_system_config config = {
-        .workers = FK_WORKERS_NONE, .port = &port, .pools_malloc = pools_malloc
-    };
+    fk_system_config config = { .workers = FK_WORKERS_NONE,
+                                .port = &port,
+                                .pools_malloc = pools_malloc };
     *failed = FK_OK;
     fk_err err = fk_system_start(&config, &sys);
     if (err != FK_OK) return err;

@@ -19,7 +19,7 @@ enum { SITES_MAX = 128, RUNS_MAX = 2000 };
 
 extern const fk_site __start_fk_sites[], __stop_fk_sites[];
 
-static bool refused_at[2][SITES_MAX]; /* once, for ever */
+static _Atomic bool refused_at[2][SITES_MAX]; /* once, for ever */
 
 typedef struct sweep {
     rig r;
@@ -37,7 +37,7 @@ static void note_refusal(void *user, const fk_site *site, bool refused)
     const sweep *s = user;
     ptrdiff_t index = site - __start_fk_sites;
     CHECK(site >= __start_fk_sites && site < __stop_fk_sites && index < SITES_MAX);
-    if (refused) refused_at[s->stays][index] = true;
+    if (refused) atomic_store(&refused_at[s->stays][index], true);
 }
 
 /* The only error there may be. */
@@ -222,8 +222,8 @@ static fk_err call_spawn_children(fk_ctx *ctx, void *arg)
         fk_ref ref = FK_REF_NONE;
         fk_props props = { .receive = doer_receive, .state_size = i % 3 == 0 ? 40 : 0 };
         int len = snprintf(name, sizeof(name), "child%d", i);
-        note(s, fk_spawn_child(ctx, i % 2 != 0 ? (fk_str){ name, (size_t)len } : FK_STR(""),
-                               &props, &ref));
+        note(s, fk_spawn_child(ctx, i % 2 != 0 ? (fk_str){ name, (size_t)len } : FK_STR(""), &props,
+                               &ref));
     }
     return FK_OK;
 }
@@ -303,8 +303,10 @@ static fk_err call_spawn_top(fk_ctx *ctx, void *arg)
 static fk_err stashing(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     sweep *s = state;
-    if (msg->type == &fk_type_text && msg->len == 3) note(s, fk_unstash_all(ctx));
-    else if (s->probe.count++ < 30) note(s, fk_stash(ctx));
+    if (msg->type == &fk_type_text && msg->len == 3)
+        note(s, fk_unstash_all(ctx));
+    else if (s->probe.count++ < 30)
+        note(s, fk_stash(ctx));
     return FK_OK;
 }
 
@@ -322,8 +324,10 @@ static fk_err timing(fk_ctx *ctx, void *state, const fk_msg *msg)
     sweep *s = state;
     const rig_call *call = FK_AS(rig_call, msg);
     if (call != NULL) return call->fn(ctx, call->arg);
-    if (s->probe.count++ % 2 == 0) note(s, fk_forward(ctx, s->doer));
-    else note(s, fk_stash(ctx));
+    if (s->probe.count++ % 2 == 0)
+        note(s, fk_forward(ctx, s->doer));
+    else
+        note(s, fk_stash(ctx));
     return FK_OK;
 }
 
@@ -630,7 +634,7 @@ TEST(sweep_refused_every_site_once_and_for_ever)
     for (size_t i = 0; i < sites; i++) {
         bool both = true;
         for (int way = 0; way < 2; way++) {
-            if (refused_at[way][i]) continue;
+            if (atomic_load(&refused_at[way][i])) continue;
             both = false;
             printf("never refused %s: \"%s\" at %s:%d\n", WAY[way], __start_fk_sites[i].what,
                    __start_fk_sites[i].file, __start_fk_sites[i].line);

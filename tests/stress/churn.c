@@ -49,8 +49,10 @@ static fk_err mother(fk_ctx *ctx, void *state, const fk_msg *msg)
         CHECK_OK(fk_tell(ctx, child, FK_MSG(num, 1)));
     }
     c->made += BATCH;
-    if (atomic_load(&c->over)) fk_stop_self(ctx);
-    else CHECK_OK(fk_tell(ctx, fk_self(ctx), FK_MSG(num, 1)));
+    if (atomic_load(&c->over))
+        fk_stop_self(ctx);
+    else
+        CHECK_OK(fk_tell(ctx, fk_self(ctx), FK_MSG(num, 1)));
     return FK_OK;
 }
 

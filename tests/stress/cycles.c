@@ -7,11 +7,6 @@
 
 enum { CYCLES = 50, RSS_SLACK = 24 << 20 };
 
-typedef struct ring_member {
-    fk_ref next;
-    uint64_t *left;
-} ring_member;
-
 static fk_err pass_on(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     fk_ref *next = state;

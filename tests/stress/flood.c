@@ -57,8 +57,10 @@ static void *send_all(void *arg)
         }
         CHECK(err == FK_E_LIMIT || err == FK_E_FULL);
         s->refused++;
-        if (s->insists) sched_yield();
-        else i++;
+        if (s->insists)
+            sched_yield();
+        else
+            i++;
     }
     return NULL;
 }
@@ -118,8 +120,7 @@ static void run(const flood *f)
     uint64_t peak = atomic_load(&r.bytes_peak);
     printf("%-22s %10llu sent %10llu got %10llu %-15s %6.2f M/s, peak %llu kB\n", f->name,
            (unsigned long long)all, (unsigned long long)s.got, (unsigned long long)lost,
-           fk_reason_name(f->reason), (double)all / seconds / 1e6,
-           (unsigned long long)peak / 1024);
+           fk_reason_name(f->reason), (double)all / seconds / 1e6, (unsigned long long)peak / 1024);
     for (int i = 0; i < FK_REASON_COUNT; i++) {
         if (i != (int)f->reason) CHECK_U64(stats.dead_letters[i], 0);
     }
@@ -129,8 +130,10 @@ static void run(const flood *f)
         CHECK_U64(lost, refused); /* each refusal was reported */
     } else {
         CHECK_U64(s.got + lost, all);
-        if (f->overflow == FK_OVERFLOW_FAIL) CHECK_U64(lost, refused);
-        else CHECK_U64(refused, 0);
+        if (f->overflow == FK_OVERFLOW_FAIL)
+            CHECK_U64(lost, refused);
+        else
+            CHECK_U64(refused, 0);
     }
     CHECK(peak <= (f->memory_max != 0 ? f->memory_max : 16u << 20));
     rig_stop(&r);

@@ -27,7 +27,10 @@ static fk_err far_timer(fk_ctx *ctx, void *arg)
 static fk_err work(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     (void)state;
-    if (FK_AS(num, msg)->n == 0) return FK_OK;
+    if (FK_AS(num, msg)->n == 0) {
+        fk_stop_self(ctx);
+        return FK_OK;
+    }
     return fk_tell(ctx, fk_self(ctx), FK_MSG(num, FK_AS(num, msg)->n - 1));
 }
 
@@ -39,7 +42,10 @@ static void rest(uint32_t workers, bool with_work)
     CHECK_OK(fk_send(r.sys, doer_spawn(&r), FK_MSG(rig_call, far_timer, NULL)));
     for (int i = 0; i < 16 && with_work; i++) {
         CHECK_OK(fk_spawn(r.sys, FK_STR(""), &(fk_props){ .receive = work }, &ref[i]));
-        CHECK_OK(fk_send(r.sys, ref[i], FK_MSG(num, 20000)));
+        CHECK_OK(fk_send(r.sys, ref[i], FK_MSG(num, test_scaled(20000))));
+    }
+    for (int i = 0; i < 16 && with_work; i++) { /* each stops when its last message was handled */
+        CHECK_OK(fk_await_stopped(r.sys, ref[i], FK_SECONDS(60)));
     }
     test_sleep_ms(200); /* everybody finds that there is nothing to do */
     int64_t before = cpu_time();

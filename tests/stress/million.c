@@ -74,9 +74,10 @@ static fk_err branch_start(fk_ctx *ctx, void *state)
 {
     branch *b = state;
     branch below = { b->depth - 1 };
-    fk_props props = {
-        .receive = branch_receive, .start = branch_start, .state_size = sizeof(branch), .init = &below
-    };
+    fk_props props = { .receive = branch_receive,
+                       .start = branch_start,
+                       .state_size = sizeof(branch),
+                       .init = &below };
     for (int i = 0; i < 10 && b->depth > 0; i++) {
         fk_ref ref;
         fk_err err = fk_spawn_child(ctx, FK_STR(""), &props, &ref);

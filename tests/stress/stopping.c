@@ -109,8 +109,10 @@ static fk_err spawn_on(fk_ctx *ctx, void *state, const fk_msg *msg)
     CHECK(err == FK_OK || err == FK_E_STOPPING);
     if (err == FK_OK) atomic_fetch_add(made, 1);
     if (err == FK_OK) CHECK_OK(fk_tell(ctx, ref, FK_MSG(num, 1)));
-    if (atomic_load(made) % 50 != 0) fk_stop_self(ctx);
-    else if (err == FK_OK) CHECK_OK(fk_tell(ctx, fk_self(ctx), FK_MSG(num, 1)));
+    if (atomic_load(made) % 50 != 0)
+        fk_stop_self(ctx);
+    else if (err == FK_OK)
+        CHECK_OK(fk_tell(ctx, fk_self(ctx), FK_MSG(num, 1)));
     return FK_OK;
 }
 
@@ -160,8 +162,10 @@ static void *ask_paths(void *arg)
         uint64_t both = atomic_load(&p->ref);
         fk_ref ref = { (uint32_t)both, (uint32_t)(both >> 32), atomic_load(&p->system) };
         size_t len = fk_path_of(p->sys, ref, path, sizeof(path));
-        if (len == 0) CHECK_STR(path, "");
-        else CHECK(strncmp(path, "/user/named-", 12) == 0 && len == strlen(path));
+        if (len == 0)
+            CHECK_STR(path, "");
+        else
+            CHECK(strncmp(path, "/user/named-", 12) == 0 && len == strlen(path));
     }
     return NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A random storm: actors that spawn, tell, forward, stash, start and cancel timers, stop each other
- * and themselves, on two to eight workers. Every message owns something, and the test counts: what
- * was made was dropped, once; what was sent was handled or became a dead letter.
+ * and themselves, on two to eight workers. Every message owns something, and the test counts:
+ * whatever became of a message, what was made was dropped, exactly once.
  */
 
 #include <stdio.h>
@@ -15,9 +15,9 @@ enum { PEERS = 256 };
 typedef struct storm {
     rig r;
     _Atomic uint64_t made, dropped; /* messages */
-    _Atomic uint64_t handled, letters, stashed_away;
-    _Atomic int64_t fuel;           /* operations left */
-    _Atomic uint64_t peers[PEERS];  /* slot | generation << 32 of some actors, stale or not */
+    _Atomic uint64_t handled, letters;
+    _Atomic int64_t fuel;          /* operations left */
+    _Atomic uint64_t peers[PEERS]; /* slot | generation << 32 of some actors, stale or not */
     _Atomic uint32_t system;
 } storm;
 
@@ -67,9 +67,12 @@ static void blow(fk_ctx *ctx, test_random *random, fk_ref to)
     fk_out out = { &fk_type_gust, &large.gust };
     if (seed % 4 == 0) out = (fk_out){ &fk_type_gust_large, &large };
     atomic_fetch_add_explicit(&S.made, 1, memory_order_relaxed);
-    if (ctx == NULL) CHECK_OK(fk_send(S.r.sys, to, out));
-    else if (seed % 3 == 0) CHECK_OK(fk_send_from(S.r.sys, to, fk_self(ctx), out));
-    else CHECK_OK(fk_tell(ctx, to, out));
+    if (ctx == NULL)
+        CHECK_OK(fk_send(S.r.sys, to, out));
+    else if (seed % 3 == 0)
+        CHECK_OK(fk_send_from(S.r.sys, to, fk_self(ctx), out));
+    else
+        CHECK_OK(fk_tell(ctx, to, out));
 }
 
 static fk_err gale(fk_ctx *ctx, void *state, const fk_msg *msg);
@@ -150,8 +153,10 @@ static fk_err gale(fk_ctx *ctx, void *state, const fk_msg *msg)
         }
     }
     /* Last, because the message is gone afterwards. */
-    if (test_random_below(&random, 8) == 0) fk_forward(ctx, random_peer(&random));
-    else if (test_random_below(&random, 8) == 0 && fk_stash(ctx) == FK_E_NOMEM) return FK_E_NOMEM;
+    if (test_random_below(&random, 8) == 0)
+        fk_forward(ctx, random_peer(&random));
+    else if (test_random_below(&random, 8) == 0 && fk_stash(ctx) == FK_E_NOMEM)
+        return FK_E_NOMEM;
     return FK_OK;
 }
 

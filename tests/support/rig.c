@@ -18,7 +18,8 @@ static void *rig_alloc(void *ctx, void *ptr, size_t old_size, size_t new_size)
         atomic_fetch_add(&r->blocks, 1);
         atomic_fetch_add(&r->allocations, 1);
         uint64_t peak = atomic_load(&r->bytes_peak);
-        while (bytes > peak && !atomic_compare_exchange_weak(&r->bytes_peak, &peak, bytes)) {}
+        while (bytes > peak && !atomic_compare_exchange_weak(&r->bytes_peak, &peak, bytes)) {
+        }
     }
     return result;
 }
@@ -191,9 +192,8 @@ void probe_stop(fk_ctx *ctx, void *state)
 fk_props probe_props(probe *p)
 {
     memset(p, 0, sizeof(*p));
-    return (fk_props){
-        .receive = probe_receive, .start = probe_start, .stop = probe_stop, .state = p
-    };
+    return (
+        fk_props){ .receive = probe_receive, .start = probe_start, .stop = probe_stop, .state = p };
 }
 
 fk_ref probe_spawn(rig *r, probe *p)

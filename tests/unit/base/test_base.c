@@ -75,8 +75,7 @@ TEST(version_agrees_with_the_numbers)
     char text[32];
     snprintf(text, sizeof(text), "%d.%d.%d", FK_VERSION_MAJOR, FK_VERSION_MINOR, FK_VERSION_PATCH);
     CHECK_STR(fk_version(), text);
-    CHECK_U64(FK_VERSION_HEX,
-              FK_VERSION_MAJOR << 16 | FK_VERSION_MINOR << 8 | FK_VERSION_PATCH);
+    CHECK_U64(FK_VERSION_HEX, FK_VERSION_MAJOR << 16 | FK_VERSION_MINOR << 8 | FK_VERSION_PATCH);
 }
 
 TEST(time_add_stops_at_never)

@@ -18,10 +18,14 @@ static fk_err mode_common(fk_ctx *ctx, void *state, const fk_msg *msg, char name
 {
     modes *m = state;
     uint64_t n = FK_AS(num, msg)->n;
-    if (n == 1) m->err = fk_become(ctx, mode_b);
-    else if (n == 2) m->err = fk_unbecome(ctx);
-    else if (n == 3) m->err = fk_become(ctx, NULL);
-    else m->log[m->count++] = name;
+    if (n == 1)
+        m->err = fk_become(ctx, mode_b);
+    else if (n == 2)
+        m->err = fk_unbecome(ctx);
+    else if (n == 3)
+        m->err = fk_become(ctx, NULL);
+    else
+        m->log[m->count++] = name;
     return FK_OK;
 }
 
@@ -118,8 +122,8 @@ TEST(forward_keeps_the_sender_and_the_message)
     memset(text, 'x', sizeof(text));
     rig_start(&r);
     fk_ref end = probe_spawn(&r, &p), asker = probe_spawn(&r, &q);
-    CHECK_OK(fk_spawn(r.sys, FK_STR(""), &(fk_props){ .receive = forward_to, .state = &end },
-                      &middle));
+    CHECK_OK(
+        fk_spawn(r.sys, FK_STR(""), &(fk_props){ .receive = forward_to, .state = &end }, &middle));
     CHECK_OK(fk_spawn(r.sys, FK_STR(""), &(fk_props){ .receive = forward_to, .state = &middle },
                       &outer));
     CHECK_OK(fk_send_from(r.sys, outer, asker, FK_MSG(num, 5)));

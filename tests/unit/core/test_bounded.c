@@ -82,8 +82,10 @@ static fk_err tell_many(fk_ctx *ctx, void *arg)
     flood *f = arg;
     for (uint64_t i = 0; i < 10; i++) {
         fk_err err = fk_tell(ctx, f->to, FK_MSG(num, i));
-        if (err == FK_OK) f->ok++;
-        else if (err == FK_E_FULL) f->full++;
+        if (err == FK_OK)
+            f->ok++;
+        else if (err == FK_E_FULL)
+            f->full++;
     }
     return FK_OK;
 }
@@ -107,8 +109,10 @@ static fk_err send_many_inside(fk_ctx *ctx, void *arg)
     flood *f = arg;
     for (uint64_t i = 0; i < 10; i++) {
         fk_err err = fk_send(fk_system_of(ctx), f->to, FK_MSG(num, i));
-        if (err == FK_OK) f->ok++;
-        else if (err == FK_E_FULL) f->full++;
+        if (err == FK_OK)
+            f->ok++;
+        else if (err == FK_E_FULL)
+            f->full++;
     }
     return FK_OK;
 }

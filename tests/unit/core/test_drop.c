@@ -189,8 +189,8 @@ TEST(drop_once_when_forwarded)
     probe p;
     rig_start(&r);
     fk_ref end = probe_spawn(&r, &p), middle, nowhere, none = FK_REF_NONE;
-    CHECK_OK(fk_spawn(r.sys, FK_STR(""), &(fk_props){ .receive = forward_all, .state = &end },
-                      &middle));
+    CHECK_OK(
+        fk_spawn(r.sys, FK_STR(""), &(fk_props){ .receive = forward_all, .state = &end }, &middle));
     CHECK_OK(fk_spawn(r.sys, FK_STR(""), &(fk_props){ .receive = forward_all, .state = &none },
                       &nowhere));
     CHECK_OK(send_all(r.sys, middle, &k));

@@ -9,7 +9,7 @@
 typedef struct member {
     char *log;
     char name;
-    int depth;  /* of children below it */
+    int depth; /* of children below it */
     int width;
 } member;
 

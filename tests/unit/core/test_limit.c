@@ -60,8 +60,8 @@ TEST(memory_max_makes_sends_fail_with_limit_and_recovers)
     for (int direct = 0; direct < 2; direct++) {
         rig r;
         probe p;
-        rig_start_with(&r, (fk_system_config){ .memory_max = 4000000,
-                                               .pools_malloc = direct != 0 });
+        rig_start_with(&r,
+                       (fk_system_config){ .memory_max = 4000000, .pools_malloc = direct != 0 });
         fk_ref to = probe_spawn(&r, &p);
         for (int round = 0; round < 3; round++) {
             uint64_t sent = 0, before = p.count;
@@ -89,18 +89,21 @@ TEST(memory_max_freed_by_one_size_serves_another)
     fk_payload *payload;
     rig_start_with(&r, (fk_system_config){ .memory_max = 16 << 20 });
     fk_ref to = probe_spawn(&r, &p);
-    while (fk_send(r.sys, to, FK_MSG(num, 1)) == FK_OK) {}
+    while (fk_send(r.sys, to, FK_MSG(num, 1)) == FK_OK) {
+    }
     rig_run(&r);
     /* All the memory is in free blocks of one size now, and nothing runs. */
     CHECK_OK(fk_send(r.sys, to, FK_TEXT_AT(((fk_str){ text, 1 }))));
     CHECK_OK(fk_send(r.sys, to, FK_TEXT_AT(((fk_str){ text, 60 }))));
     CHECK_OK(fk_send(r.sys, to, FK_TEXT_AT(((fk_str){ text, sizeof(text) }))));
     rig_run(&r);
-    while (fk_send(r.sys, to, FK_TEXT_AT(((fk_str){ text, 60 }))) == FK_OK) {}
+    while (fk_send(r.sys, to, FK_TEXT_AT(((fk_str){ text, 60 }))) == FK_OK) {
+    }
     rig_run(&r);
     CHECK_OK(fk_payload_create(r.sys, NULL, 8 << 20, &payload));
     fk_payload_put(payload);
-    while (fk_send(r.sys, to, FK_MSG(num, 1)) == FK_OK) {}
+    while (fk_send(r.sys, to, FK_MSG(num, 1)) == FK_OK) {
+    }
     rig_run(&r);
     for (int i = 0; i < SPAWNED; i++) {
         CHECK_OK(fk_spawn(r.sys, FK_STR(""), &PROPS, &refs[i]));
@@ -146,14 +149,14 @@ TEST(props_of_more_kinds_than_can_be_kept_are_refused)
     rig_start(&r);
     uint32_t kinds = 0;
     for (; kinds < 70000 && err == FK_OK; kinds++) {
-        fk_props props = { .receive = doer_receive, .stash_max = kinds + 1 };
+        fk_props props = { .receive = doer_receive, .capacity = kinds + 1 };
         err = fk_spawn(r.sys, FK_STR(""), &props, &ref);
         if (err == FK_OK) CHECK_OK(fk_stop(r.sys, ref));
         if (kinds % 1024 == 0) rig_run(&r);
     }
     CHECK_ERR(err, FK_E_LIMIT);
     CHECK(kinds > 60000);
-    fk_props known = { .receive = doer_receive, .stash_max = 5 };
+    fk_props known = { .receive = doer_receive, .capacity = 5 };
     CHECK_OK(fk_spawn(r.sys, FK_STR(""), &known, &ref)); /* known kinds go on */
     rig_stop(&r);
 }

@@ -52,8 +52,8 @@ TEST(message_bytes_are_aligned_to_sixteen)
     rig r;
     fk_ref to;
     rig_start(&r);
-    CHECK_OK(fk_spawn(r.sys, FK_STR(""), &(fk_props){ .receive = check_aligned, .state = &count },
-                      &to));
+    CHECK_OK(
+        fk_spawn(r.sys, FK_STR(""), &(fk_props){ .receive = check_aligned, .state = &count }, &to));
     for (int i = 0; i < 8; i++) {
         type[i] = (fk_type){ "aligned", SIZES[i], 16, NULL };
         CHECK_OK(fk_send(r.sys, to, (fk_out){ &type[i], bytes }));
@@ -120,8 +120,8 @@ static void check_text(rig *r, fk_ref to, probe *p, size_t len)
 
 TEST(message_text_of_any_length_arrives)
 {
-    static const size_t LENS[] = { 0,  1,   7,   8,    9,    15,   16,    17,    31,     32,
-                                   33, 63,  64,  65,   95,   96,   97,    127,   128,    129,
+    static const size_t LENS[] = { 0,   1,   7,    8,    9,    15,    16,    17,    31,     32,
+                                   33,  63,  64,   65,   95,   96,    97,    127,   128,    129,
                                    255, 256, 8191, 8192, 8193, 65535, 65536, 65537, 1000000 };
     rig r;
     probe p;

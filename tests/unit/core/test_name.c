@@ -72,8 +72,8 @@ TEST(name_generated_is_never_given_twice)
 
 TEST(name_legal_ones_are_taken_as_they_are)
 {
-    static const char *const NAMES[] = { "a", "A-z_0", "...", "a.", ".a", "*", "a$b", "x:y@z",
-                                         "%20", "a%2Fb", "%fF", "+&=,!~';", "0" };
+    static const char *const NAMES[] = { "a",     "A-z_0", "...",   "a.",  ".a",       "*", "a$b",
+                                         "x:y@z", "%20",   "a%2Fb", "%fF", "+&=,!~';", "0" };
     rig r;
     char path[64];
     rig_start(&r);
@@ -88,8 +88,8 @@ TEST(name_legal_ones_are_taken_as_they_are)
 
 TEST(name_illegal_ones_are_refused)
 {
-    static const char *const NAMES[] = { ".",  "..", "a/b", "/",   "a b", "%2",   "%",  "%zz",
-                                         "a%", "%g0", "#",  "a#1", "?",   "\x80", "\n", "a\"" };
+    static const char *const NAMES[] = { ".",  "..",  "a/b", "/",   "a b", "%2",   "%",  "%zz",
+                                         "a%", "%g0", "#",   "a#1", "?",   "\x80", "\n", "a\"" };
     rig r;
     fk_ref ref = FK_REF_NONE;
     rig_start(&r);
@@ -179,8 +179,7 @@ static fk_err check_all_taken(fk_ctx *ctx, void *arg)
     fk_ref ref;
     for (int i = 0; i < f->count; i++) {
         int len = snprintf(name, sizeof(name), "child-%d", i);
-        fk_err expected =
-            fk_is_alive(fk_system_of(ctx), f->child[i]) ? FK_E_NAME_TAKEN : FK_OK;
+        fk_err expected = fk_is_alive(fk_system_of(ctx), f->child[i]) ? FK_E_NAME_TAKEN : FK_OK;
         fk_str s = { name, (size_t)len };
         CHECK_ERR(fk_spawn_child(ctx, s, &PROPS, &ref), expected);
         if (expected == FK_OK) f->child[i] = ref;

@@ -150,8 +150,8 @@ TEST(turn_of_a_chatting_pair_is_shared)
     rig_start_with(&r, (fk_system_config){ .throughput = 50 });
     CHECK_OK(fk_spawn(r.sys, FK_STR("a"), &(fk_props){ .receive = chat, .state = &a }, &to_a));
     CHECK_OK(fk_spawn(r.sys, FK_STR("b"), &(fk_props){ .receive = chat, .state = &b }, &to_b));
-    CHECK_OK(fk_spawn(r.sys, FK_STR("c"), &(fk_props){ .receive = note_said, .state = pair },
-                      &third));
+    CHECK_OK(
+        fk_spawn(r.sys, FK_STR("c"), &(fk_props){ .receive = note_said, .state = pair }, &third));
     a.other = to_b;
     b.other = to_a;
     rig_run(&r);

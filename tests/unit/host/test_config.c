@@ -15,7 +15,9 @@ static void refuses(rig *r, fk_system_config config, fk_err expected)
 
 TEST(config_names_are_checked)
 {
-    static const char *const BAD[] = { "", "-a", "_a", "a b", "a/b", "a.b", "\xc3\xa4", "a\n", "$a" };
+    static const char *const BAD[] = {
+        "", "-a", "_a", "a b", "a/b", "a.b", "\xc3\xa4", "a\n", "$a"
+    };
     static const char *const GOOD[] = { "a", "0", "A-b_c9" };
     char name[300];
     rig r;
@@ -142,7 +144,9 @@ TEST(config_host_port_is_complete)
     fk_time before = port.now(port.ctx);
     CHECK(port.now(port.ctx) >= before);
     CHECK(port.wall(port.ctx) > FK_SECONDS(1600000000));
-    static const size_t SIZES[] = { 1, 100, 65536, 131072, 1 << 20, 2 << 20, (2 << 20) + 1, 5000001 };
+    static const size_t SIZES[] = {
+        1, 100, 65536, 131072, 1 << 20, 2 << 20, (2 << 20) + 1, 5000001
+    };
     for (size_t i = 0; i < sizeof(SIZES) / sizeof(SIZES[0]); i++) {
         unsigned char *block = port.alloc(port.ctx, NULL, 0, SIZES[i]);
         CHECK(block != NULL);

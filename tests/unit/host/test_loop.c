@@ -220,8 +220,10 @@ TEST(loop_two_systems_know_nothing_of_each_other)
     rig_start_with(&a, (fk_system_config){ .name = "one", .throughput = 1 });
     rig_start_with(&b, (fk_system_config){ .name = "two", .actors_max = 1 });
     fk_ref in_a = probe_spawn(&a, &p), in_b = probe_spawn(&b, &q), ref;
-    for (int i = 0; i < 10; i++) CHECK_OK(fk_spawn(a.sys, FK_STR(""), &(fk_props){ .receive = doer_receive }, &ref));
-    CHECK_ERR(fk_spawn(b.sys, FK_STR(""), &(fk_props){ .receive = doer_receive }, &ref), FK_E_LIMIT);
+    for (int i = 0; i < 10; i++)
+        CHECK_OK(fk_spawn(a.sys, FK_STR(""), &(fk_props){ .receive = doer_receive }, &ref));
+    CHECK_ERR(fk_spawn(b.sys, FK_STR(""), &(fk_props){ .receive = doer_receive }, &ref),
+              FK_E_LIMIT);
     CHECK_OK(fk_send(a.sys, in_a, FK_MSG(num, 1)));
     CHECK_OK(fk_send(b.sys, in_b, FK_MSG(num, 2)));
     rig_run(&a);
