@@ -130,9 +130,13 @@ if(TARGET fraktor-simlib)
 endif()
 
 if(TARGET fraktor-sim)
+    # From 1000 runs on, every fault and branch must have happened at least once.
     fk_add_test(sim_kernel TIMEOUT 120
-        COMMAND fraktor-sim kernel --seed 1 --runs 200 --json)
+        COMMAND fraktor-sim kernel --seed 1 --runs 1000 --json)
     fk_fiber_test(sim_kernel)
+    fk_add_test(sim_mutants TIMEOUT 300
+        COMMAND fraktor-sim kernel --mutants --json)
+    fk_fiber_test(sim_mutants)
 endif()
 
 if(FK_SANITIZE STREQUAL "fuzzer")

@@ -49,19 +49,19 @@ typedef enum fk_dispatcher {
 
 /* What an actor is made of: copied by spawn. All zero but receive is fine. */
 typedef struct fk_props {
-    uint32_t size;            /* sizeof(fk_props), or 0 for the layout of release 0.1 */
-    uint32_t throughput;      /* messages in a turn; 0: the system's */
-    fk_receive_fn receive;    /* required */
-    fk_start_fn start;        /* before the first message; an error stops the actor */
-    fk_stop_fn stop;          /* after the last message and after all children */
-    size_t state_size;        /* bytes of state, owned by the runtime: zeroed, or ... */
-    const void *init;         /* ... copied from here by spawn */
-    void *state;              /* instead: the caller's memory, borrowed until the actor is gone */
+    uint32_t size;         /* sizeof(fk_props), or 0 for the layout of release 0.1 */
+    uint32_t throughput;   /* messages in a turn; 0: the system's */
+    fk_receive_fn receive; /* required */
+    fk_start_fn start;     /* before the first message; an error stops the actor */
+    fk_stop_fn stop;       /* after the last message and after all children */
+    size_t state_size;     /* bytes of state, owned by the runtime: zeroed, or ... */
+    const void *init;      /* ... copied from here by spawn */
+    void *state;           /* instead: the caller's memory, borrowed until the actor is gone */
     fk_mailbox_kind mailbox;
-    fk_overflow overflow;     /* of a bounded mailbox */
-    uint32_t capacity;        /* of a bounded mailbox; at least 1 */
-    uint32_t stash_max;       /* messages in the stash; 0: 1000 */
-    fk_priority_fn priority;  /* of the priority kinds */
+    fk_overflow overflow;    /* of a bounded mailbox */
+    uint32_t capacity;       /* of a bounded mailbox; at least 1 */
+    uint32_t stash_max;      /* messages in the stash; 0: 1000 */
+    fk_priority_fn priority; /* of the priority kinds */
     fk_dispatcher dispatcher;
 } fk_props;
 

@@ -87,9 +87,9 @@ FK_API fk_str fk_str_of(const char *text);
 typedef int64_t fk_time;
 
 #define FK_NANOS(n)   ((fk_time)(n))
-#define FK_MICROS(n)  ((fk_time)(n) * 1000)
-#define FK_MILLIS(n)  ((fk_time)(n) * 1000000)
-#define FK_SECONDS(n) ((fk_time)(n) * 1000000000)
+#define FK_MICROS(n)  ((fk_time)(n)*1000)
+#define FK_MILLIS(n)  ((fk_time)(n)*1000000)
+#define FK_SECONDS(n) ((fk_time)(n)*1000000000)
 #define FK_MINUTES(n) (FK_SECONDS(n) * 60)
 #define FK_NEVER      INT64_MAX
 

@@ -119,8 +119,7 @@ FK_API void fk_payload_put(fk_payload *payload);
 #ifdef __cplusplus
 }
 
-template <class T>
-static inline const T *fk_addr(const T &value)
+template <class T> static inline const T *fk_addr(const T &value)
 {
     return &value;
 }
@@ -148,14 +147,14 @@ static inline const T *fk_addr(const T &value)
     _Static_assert(_Alignof(T) <= 16, #T " is over-aligned: send it as an fk_payload")
 #define FK_MSG(T, ...) ((fk_out){ fk_type_sized(&fk_type_##T, sizeof(T)), &(T){ __VA_ARGS__ } })
 #define FK_MSG_AT(T, p)                                                                            \
-    ((fk_out){ fk_type_sized(&fk_type_##T, sizeof(T)), _Generic((p), T *: (p), const T *: (p)) })
+    ((fk_out){ fk_type_sized(&fk_type_##T, sizeof(T)), _Generic((p), T * : (p), const T * : (p)) })
 #define FK_TEXT(literal)  ((fk_out){ &fk_type_text, &FK_STR(literal) })
 #define FK_TEXT_AT(s)     ((fk_out){ &fk_type_text, &(fk_str){ (s).ptr, (s).len } })
 #define FK_BYTES_AT(s)    ((fk_out){ &fk_type_bytes, &(fk_str){ (s).ptr, (s).len } })
-#define FK_MSG_PAYLOAD(p) ((fk_out){ &fk_type_payload, _Generic((p), fk_payload *: (p)) })
+#define FK_MSG_PAYLOAD(p) ((fk_out){ &fk_type_payload, _Generic((p), fk_payload * : (p)) })
 #endif
 
-#define FK_MESSAGE(T)  FK_MESSAGE_DROP(T, NULL)
-#define FK_AS(T, msg)  ((const T *)fk_msg_data_if((msg), &fk_type_##T, sizeof(T)))
+#define FK_MESSAGE(T) FK_MESSAGE_DROP(T, NULL)
+#define FK_AS(T, msg) ((const T *)fk_msg_data_if((msg), &fk_type_##T, sizeof(T)))
 
 #endif /* FK_MESSAGE_H */

@@ -45,8 +45,8 @@ typedef struct fk_port {
     void (*random)(void *ctx, void *buf, size_t len);
     void (*lock)(void *ctx, fk_lock *lock); /* held for a few dozen instructions, never nested */
     void (*unlock)(void *ctx, fk_lock *lock);
-    void (*wake)(void *ctx, uint32_t worker);                    /* it has work; called anywhere */
-    void (*panic)(void *ctx, const char *file, int line);        /* does not return */
+    void (*wake)(void *ctx, uint32_t worker);             /* it has work; called anywhere */
+    void (*panic)(void *ctx, const char *file, int line); /* does not return */
 
     /* The rest may be NULL. */
 

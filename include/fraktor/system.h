@@ -23,10 +23,10 @@ typedef enum fk_reason {
     FK_REASON_FULL,            /* its mailbox was full */
     FK_REASON_DROPPED_NEWEST,
     FK_REASON_DROPPED_OLDEST,
-    FK_REASON_UNHANDLED,       /* its receive did not want it */
-    FK_REASON_NO_MEMORY,       /* no block for it, or over the memory limit */
+    FK_REASON_UNHANDLED, /* its receive did not want it */
+    FK_REASON_NO_MEMORY, /* no block for it, or over the memory limit */
     FK_REASON_SYSTEM_STOPPING,
-    FK_REASON_BAD_TYPE,        /* two message types of one name but different size */
+    FK_REASON_BAD_TYPE, /* two message types of one name but different size */
     FK_REASON_COUNT
 } fk_reason;
 
@@ -57,18 +57,18 @@ typedef void (*fk_failure_fn)(void *user, const fk_failure *failure);
 #define FK_WORKERS_NONE UINT32_MAX /* no threads: fk_host_run_once() or the port drives it */
 
 typedef struct fk_system_config {
-    uint32_t size;         /* sizeof(fk_system_config), or 0 for the layout of release 0.1 */
-    uint32_t workers;      /* 0: one per core; FK_WORKERS_NONE: the caller's thread */
-    const char *name;      /* [A-Za-z0-9][A-Za-z0-9_-]*; NULL: "fraktor" */
-    uint32_t throughput;   /* messages an actor may handle in one turn; 0: 100 */
-    uint32_t actors_max;   /* alive at once; 0: 16,777,216 */
-    fk_time slice;         /* a turn ends after this long, too; 0: 1 ms */
-    size_t memory_max;     /* bytes of messages, actors and timers; 0: no limit but the machine's */
-    bool pools_malloc;     /* every block by itself from the port: for ASan and valgrind */
-    void *user;            /* first argument of the callbacks */
+    uint32_t size;       /* sizeof(fk_system_config), or 0 for the layout of release 0.1 */
+    uint32_t workers;    /* 0: one per core; FK_WORKERS_NONE: the caller's thread */
+    const char *name;    /* [A-Za-z0-9][A-Za-z0-9_-]*; NULL: "fraktor" */
+    uint32_t throughput; /* messages an actor may handle in one turn; 0: 100 */
+    uint32_t actors_max; /* alive at once; 0: 16,777,216 */
+    fk_time slice;       /* a turn ends after this long, too; 0: 1 ms */
+    size_t memory_max;   /* bytes of messages, actors and timers; 0: no limit but the machine's */
+    bool pools_malloc;   /* every block by itself from the port: for ASan and valgrind */
+    void *user;          /* first argument of the callbacks */
     fk_dead_letter_fn on_dead_letter;
     fk_failure_fn on_failure;
-    const fk_port *port;   /* NULL: the host's; copied */
+    const fk_port *port; /* NULL: the host's; copied */
 } fk_system_config;
 
 /* Starts a system with its worker threads. Fails with FK_E_INVALID, FK_E_NOMEM, FK_E_OS. */
@@ -80,8 +80,7 @@ FK_API fk_err fk_system_stop(fk_system *sys);
 
 /* Makes an actor under /user. An empty name gives a generated one. Fails with FK_E_INVALID,
  * FK_E_NAME, FK_E_RESERVED, FK_E_NAME_TAKEN, FK_E_LIMIT, FK_E_NOMEM, FK_E_STOPPING, FK_E_OS. */
-FK_API FK_MUST_USE fk_err fk_spawn(fk_system *sys, fk_str name, const fk_props *props,
-                                   fk_ref *out);
+FK_API FK_MUST_USE fk_err fk_spawn(fk_system *sys, fk_str name, const fk_props *props, fk_ref *out);
 
 /* Sends without a sender, or in the name of one. As fk_tell(). */
 FK_API fk_err fk_send(fk_system *sys, fk_ref to, fk_out msg);
@@ -105,16 +104,16 @@ FK_API size_t fk_path_of(fk_system *sys, fk_ref ref, char *buf, size_t size);
 
 /* Counters since the start; each is exact once the system is at rest. */
 typedef struct fk_stats {
-    uint64_t actors;      /* alive now */
+    uint64_t actors; /* alive now */
     uint64_t spawned;
     uint64_t stopped;
-    uint64_t processed;   /* messages handled */
+    uint64_t processed; /* messages handled */
     uint64_t dead_letters[FK_REASON_COUNT];
     uint64_t failures;
-    uint64_t timers;      /* active now */
+    uint64_t timers; /* active now */
     uint64_t steals;
     uint64_t parks;
-    uint64_t memory;      /* bytes held from the port */
+    uint64_t memory; /* bytes held from the port */
 } fk_stats;
 
 FK_API void fk_stats_get(fk_system *sys, fk_stats *out);

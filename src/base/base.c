@@ -15,8 +15,7 @@ const char *fk_err_text(fk_err err)
 {
     switch (err) {
 #define FK_ERR_TEXT(name, number, text)                                                            \
-    case FK_##name:                                                                                \
-        return text;
+    case FK_##name: return text;
         FK_ERRORS(FK_ERR_TEXT)
 #undef FK_ERR_TEXT
     }
@@ -27,8 +26,7 @@ const char *fk_err_name(fk_err err)
 {
     switch (err) {
 #define FK_ERR_NAME(name, number, text)                                                            \
-    case FK_##name:                                                                                \
-        return "FK_" #name;
+    case FK_##name: return "FK_" #name;
         FK_ERRORS(FK_ERR_NAME)
 #undef FK_ERR_NAME
     }

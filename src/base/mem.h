@@ -22,10 +22,8 @@ typedef struct fk_mem {
  * that an array: without it GCC rounds each one up to 16 bytes. */
 #define FK_SITE(what)                                                                              \
     (__extension__({                                                                               \
-        static const fk_site fk__site_here                                                         \
-            __attribute__((section("fk_sites"), used, aligned(sizeof(void *)))) = {                \
-                what, __FILE__, __LINE__                                                           \
-            };                                                                                     \
+        static const fk_site fk__site_here __attribute__((                                         \
+            section("fk_sites"), used, aligned(sizeof(void *)))) = { what, __FILE__, __LINE__ };   \
         &fk__site_here;                                                                            \
     }))
 

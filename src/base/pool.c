@@ -10,8 +10,8 @@
 
 enum {
     PAGE_HEADER = 64,
-    REGION_PAGES_MAX = 32,  /* 2 MiB */
-    MAGAZINES_KEPT = 16,    /* per class, in the depot, when trimming */
+    REGION_PAGES_MAX = 32, /* 2 MiB */
+    MAGAZINES_KEPT = 16,   /* per class, in the depot, when trimming */
     PAGES_KEPT = 16
 };
 
@@ -19,8 +19,8 @@ struct fk_page {
     fk_page *next, *prev; /* ring of the depot's partial pages, or the pool's free list (next) */
     fk_region *region;
     fk_block *free;
-    uint32_t out;   /* blocks not in `free` and already cut */
-    uint32_t cut;   /* blocks cut so far: the rest of the page is untouched */
+    uint32_t out; /* blocks not in `free` and already cut */
+    uint32_t cut; /* blocks cut so far: the rest of the page is untouched */
     uint32_t total;
     uint32_t size_class;
 };
@@ -78,11 +78,9 @@ static fk_err region_add(fk_pool *pool)
         fk__mem_free(pool->mem, region, sizeof(*region));
         return err;
     }
-    *region = (fk_region){ .next = pool->regions,
-                           .memory = memory,
-                           .size = size,
-                           .pages = pages,
-                           .pages_free = pages };
+    *region = (fk_region){
+        .next = pool->regions, .memory = memory, .size = size, .pages = pages, .pages_free = pages
+    };
     if (pool->regions != NULL) pool->regions->prev = region;
     pool->regions = region;
     if (pool->region_pages < REGION_PAGES_MAX) pool->region_pages *= 2;
@@ -110,8 +108,10 @@ static void region_remove(fk_pool *pool, fk_region *region)
             link = &(*link)->next;
         }
     }
-    if (region->prev != NULL) region->prev->next = region->next;
-    else pool->regions = region->next;
+    if (region->prev != NULL)
+        region->prev->next = region->next;
+    else
+        pool->regions = region->next;
     if (region->next != NULL) region->next->prev = region->prev;
     fk__mem_free(pool->mem, region->memory, region->size);
     fk__mem_free(pool->mem, region, sizeof(*region));
@@ -124,6 +124,7 @@ static fk_err page_get(fk_pool *pool, unsigned size_class, fk_page **out)
     if (pool->pages_free == NULL) err = region_add(pool);
     if (err == FK_OK) {
         fk_page *page = pool->pages_free;
+        FK_ASSERT(page != NULL);
         pool->pages_free = page->next;
         pool->pages_spare--;
         page->region->pages_free--;
@@ -412,6 +413,8 @@ void *fk__cache_alloc(fk_cache *cache, size_t size, const fk_site *site)
 void fk__cache_free(fk_cache *cache, void *ptr, size_t size)
 {
     if (ptr == NULL) return;
-    if (size <= FK_POOL_LARGEST) fk__cache_put(cache, fk__pool_class(size), ptr);
-    else fk__mem_free(cache->pool->mem, ptr, size);
+    if (size <= FK_POOL_LARGEST)
+        fk__cache_put(cache, fk__pool_class(size), ptr);
+    else
+        fk__mem_free(cache->pool->mem, ptr, size);
 }

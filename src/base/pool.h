@@ -20,8 +20,8 @@
 
 #include "base/mem.h"
 
-#define FK_MAGAZINE    64u
-#define FK_PAGE_SIZE   65536u
+#define FK_MAGAZINE     64u
+#define FK_PAGE_SIZE    65536u
 #define FK_POOL_LARGEST 8192u
 
 /* Block sizes. All but the first, which is for the smallest messages, keep 16-byte alignment. */

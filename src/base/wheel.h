@@ -25,9 +25,9 @@ typedef struct fk_wheel_entry {
 } fk_wheel_entry;
 
 typedef struct fk_wheel {
-    uint64_t tick;  /* everything due at or before this tick has been taken out */
+    uint64_t tick; /* everything due at or before this tick has been taken out */
     uint64_t count;
-    uint64_t occupied[FK_WHEEL_LEVELS]; /* a bit per slot */
+    uint64_t occupied[FK_WHEEL_LEVELS];                   /* a bit per slot */
     fk_wheel_entry slot[FK_WHEEL_LEVELS][FK_WHEEL_SLOTS]; /* list heads, linked to themselves */
 } fk_wheel;
 

@@ -105,8 +105,10 @@ static fk_node *take_first(fk_box *box)
 static void append(fk_box *box, fk_node *node)
 {
     fk__word_store(&node->link.next, 0, FK_RELAXED);
-    if (box->last != NULL) fk__word_store(&box->last->link.next, (uintptr_t)node, FK_RELAXED);
-    else box->first = node;
+    if (box->last != NULL)
+        fk__word_store(&box->last->link.next, (uintptr_t)node, FK_RELAXED);
+    else
+        box->first = node;
     box->last = node;
     box->count++;
 }
@@ -124,8 +126,7 @@ static fk_err make_room(fk_box *box, fk_node *node, fk_node **dropped, fk_reason
         *reason = FK_REASON_DROPPED_NEWEST;
         return FK_OK;
     case FK_OVERFLOW_FAIL:
-    case FK_OVERFLOW_BLOCK:
-        break;
+    case FK_OVERFLOW_BLOCK: break;
     }
     return FK_E_FULL;
 }
@@ -142,8 +143,10 @@ fk_err fk__box_push(fk_local *local, fk_cell *cell, fk_node *node, bool *was_emp
     fk__mem_lock(&sys->mem, &box->lock);
     bool is_poison = (node->flags & FK_NODE_POISON) != 0; /* gets through, once */
     bool is_full = box->count >= box->capacity && !is_poison && FK_SAFEGUARD(CAPACITY);
-    if (!box_serves(box, cell, node->generation) || box->is_poisoned) err = FK_E_DEAD;
-    else if (is_full) err = make_room(box, node, &dropped, &reason);
+    if (!box_serves(box, cell, node->generation) || box->is_poisoned)
+        err = FK_E_DEAD;
+    else if (is_full)
+        err = make_room(box, node, &dropped, &reason);
     if (err == FK_E_FULL) *wait = box->overflow == FK_OVERFLOW_BLOCK;
     if (err == FK_OK && dropped != node) {
         *was_empty = box->count == 0;

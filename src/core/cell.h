@@ -25,7 +25,7 @@ typedef struct fk_box fk_box;
 typedef struct fk_extras fk_extras;
 typedef struct fk_name fk_name;
 
-#define FK_TAIL_IDLE   ((uintptr_t)1) /* in cell->tail: nobody holds the run token */
+#define FK_TAIL_IDLE ((uintptr_t)1) /* in cell->tail: nobody holds the run token */
 /* In cell->system, below the address of the newest signal. */
 #define FK_SYSTEM_STOP  ((uintptr_t)1) /* a stop was asked for */
 #define FK_SYSTEM_MAIL  ((uintptr_t)2) /* the box is no longer empty */
@@ -72,12 +72,12 @@ struct fk_cell {
     fk_extras *extras;     /* NULL until something rare is needed */
     fk_word parent;        /* fk_cell; written by the owner, read by fk_path_of() at any time */
     uint8_t life;
-    uint8_t flags;            /* FK_CELL_* */
-    uint16_t home;            /* the worker that ran it last */
-    uint16_t suspended;       /* how often */
-    uint8_t closed;           /* under children_lock: no more children */
-    uint8_t children_shift;   /* under children_lock: log2 of the table's capacity */
-    uint64_t *children;       /* under children_lock: see children.c */
+    uint8_t flags;          /* FK_CELL_* */
+    uint16_t home;          /* the worker that ran it last */
+    uint16_t suspended;     /* how often */
+    uint8_t closed;         /* under children_lock: no more children */
+    uint8_t children_shift; /* under children_lock: log2 of the table's capacity */
+    uint64_t *children;     /* under children_lock: see children.c */
 
     /* Rare. */
     uint64_t uid;
@@ -153,7 +153,7 @@ typedef struct fk_slots {
     char *fresh; /* room for this many chunks */
     uint32_t fresh_chunks;
     uint32_t chunks;
-    uint32_t cut; /* cells handed out of the newest chunk */
+    uint32_t cut;   /* cells handed out of the newest chunk */
     fk_cell *depot; /* lists of free cells; the first cell of each links to the next by parent */
     uint32_t cells_max;
 } fk_slots;

@@ -56,8 +56,7 @@ fk_err fk__name_check(fk_str name)
 /* "$" and the number in base 64, lowest digit first: $a, $b, ... $~, $ab, ... */
 static size_t name_generate(uint64_t number, char *buf)
 {
-    static const char DIGITS[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+~";
+    static const char DIGITS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+~";
     size_t len = 0;
     buf[len++] = '$';
     do {
@@ -141,8 +140,8 @@ static fk_err reserve_child(fk_local *local, fk_cell *parent)
     uint8_t shift = parent->children == NULL ? SHIFT_MIN : (uint8_t)(parent->children_shift + 1);
     uint32_t capacity = (uint32_t)1 << shift;
     uint64_t *old = parent->children;
-    uint64_t *table = fk__cache_alloc(&local->cache, capacity * sizeof(*table),
-                                      FK_SITE("table of children"));
+    uint64_t *table =
+        fk__cache_alloc(&local->cache, capacity * sizeof(*table), FK_SITE("table of children"));
     if (table == NULL) return local->cache.err;
     memset(table, 0, capacity * sizeof(*table));
     for (uint32_t i = 0; i < old_capacity; i++) {

@@ -4,10 +4,14 @@
 const char *fk_reason_name(fk_reason reason)
 {
     static const char *const NAMES[FK_REASON_COUNT] = {
-        [FK_REASON_NO_RECEIVER] = "no_receiver",       [FK_REASON_STOPPED] = "stopped",
-        [FK_REASON_FULL] = "full",                     [FK_REASON_DROPPED_NEWEST] = "dropped_newest",
-        [FK_REASON_DROPPED_OLDEST] = "dropped_oldest", [FK_REASON_UNHANDLED] = "unhandled",
-        [FK_REASON_NO_MEMORY] = "no_memory",           [FK_REASON_SYSTEM_STOPPING] = "system_stopping",
+        [FK_REASON_NO_RECEIVER] = "no_receiver",
+        [FK_REASON_STOPPED] = "stopped",
+        [FK_REASON_FULL] = "full",
+        [FK_REASON_DROPPED_NEWEST] = "dropped_newest",
+        [FK_REASON_DROPPED_OLDEST] = "dropped_oldest",
+        [FK_REASON_UNHANDLED] = "unhandled",
+        [FK_REASON_NO_MEMORY] = "no_memory",
+        [FK_REASON_SYSTEM_STOPPING] = "system_stopping",
         [FK_REASON_BAD_TYPE] = "bad_type",
     };
     return (unsigned)reason < FK_REASON_COUNT ? NAMES[reason] : "unknown";
@@ -22,8 +26,8 @@ void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg 
     if (sys->on_dead_letter == NULL) return;
     /* What the callback sends may be undeliverable, too: that is counted, but not reported, or a
      * callback that forwards to a dead actor would never end. */
-    uint32_t *reporting = sys->host.reporting != NULL ? sys->host.reporting(sys->host.ctx)
-                                                      : &sys->reporting;
+    uint32_t *reporting =
+        sys->host.reporting != NULL ? sys->host.reporting(sys->host.ctx) : &sys->reporting;
     if (*reporting != 0) return;
     *reporting = 1;
     fk_dead_letter letter = { reason, to, msg->sender, msg->type, msg->data, msg->len };

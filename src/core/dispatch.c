@@ -20,15 +20,15 @@
 
 enum {
     TURNS_PER_WINDOW = 64,
-    HELP_NS = 50000,        /* a queue this long in time calls for help */
-    STEAL_NS = 20000,       /* a queue this long in time is worth stealing from */
-    STUCK_NS = 100000,      /* an owner that has not moved for so long is stuck */
-    SPINS = 400,            /* looks before the sentinel sleeps, when it found work lately */
-    SENTINEL_NS = 500000,   /* its first sleep; doubles up to 2^SENTINEL_DOUBLINGS times */
+    HELP_NS = 50000,      /* a queue this long in time calls for help */
+    STEAL_NS = 20000,     /* a queue this long in time is worth stealing from */
+    STUCK_NS = 100000,    /* an owner that has not moved for so long is stuck */
+    SPINS = 400,          /* looks before the sentinel sleeps, when it found work lately */
+    SENTINEL_NS = 500000, /* its first sleep; doubles up to 2^SENTINEL_DOUBLINGS times */
     SENTINEL_DOUBLINGS = 4,
-    CHATTER_SHARE = 4,      /* more than 1/4 of the turns are foreign, and ... */
-    CHATTER_NS = 250,       /* ... a message takes less than this: parallelism does not pay */
-    CALM_TICKS_MIN = 8,     /* 8 ms */
+    CHATTER_SHARE = 4,  /* more than 1/4 of the turns are foreign, and ... */
+    CHATTER_NS = 250,   /* ... a message takes less than this: parallelism does not pay */
+    CALM_TICKS_MIN = 8, /* 8 ms */
     CALM_TICKS_MAX = 256
 };
 

@@ -35,11 +35,11 @@ typedef struct fk_batch fk_batch;
 struct fk_ctx {
     fk_worker *worker;
     fk_cell *cell;
-    fk_node *node;     /* being handled; NULL in hooks */
-    const fk_msg *msg; /* the user's view of it */
+    fk_node *node;          /* being handled; NULL in hooks */
+    const fk_msg *msg;      /* the user's view of it */
     struct fk_timer *timer; /* the periodic one whose message is being handled */
     bool timer_ended;       /* it was cancelled meanwhile: freed when receive returns */
-    char detail[121];  /* fk_fail() */
+    char detail[121];       /* fk_fail() */
 };
 
 struct fk_worker {
@@ -49,16 +49,16 @@ struct fk_worker {
     bool is_pinned;
     bool is_alone; /* nobody can steal from it */
     bool is_sentinel;
-    bool is_looking; /* found work the last time: worth spinning */
-    bool is_rested;  /* has slept since it last looked */
-    fk_word *source; /* dispatch->inject; a pinned worker's own inbox */
-    uint32_t foreign; /* of the last 64 turns: cells that another worker ran before */
+    bool is_looking;       /* found work the last time: worth spinning */
+    bool is_rested;        /* has slept since it last looked */
+    fk_word *source;       /* dispatch->inject; a pinned worker's own inbox */
+    uint32_t foreign;      /* of the last 64 turns: cells that another worker ran before */
     uint64_t done;         /* messages handled, ever */
     uint64_t done_limit;   /* where `done` will be when the budget of this turn is used up */
     uint64_t done_counted; /* what the statistics know */
-    uint32_t backoff;  /* of the sentinel's sleep */
-    fk_time now;       /* refreshed every 64 turns and when idle */
-    fk_time window;    /* when the 64 turns began ... */
+    uint32_t backoff;      /* of the sentinel's sleep */
+    fk_time now;           /* refreshed every 64 turns and when idle */
+    fk_time window;        /* when the 64 turns began ... */
     uint32_t window_turns; /* ... and after which one */
     fk_batch *overflow_first, *overflow_last;
     uint32_t overflow_len;
@@ -95,10 +95,10 @@ typedef struct fk_dispatch {
     fk_worker *pinned_free; /* under sys->lock */
     uint32_t pinned_count;
     fk_half idle;
-    fk_half calm;       /* no stealing for parallelism's sake before this tick */
-    fk_half calm_for;   /* how long the next calm will be, in ticks */
+    fk_half calm;     /* no stealing for parallelism's sake before this tick */
+    fk_half calm_for; /* how long the next calm will be, in ticks */
     fk_half shutdown;
-    fk_half wake_hint;  /* where to begin looking for a parked worker */
+    fk_half wake_hint;                      /* where to begin looking for a parked worker */
     _Alignas(FK_CACHE_LINE) fk_word inject; /* stack of cells made ready from outside */
 } fk_dispatch;
 

@@ -36,8 +36,10 @@ void fk__cell_stop(fk_worker *worker, fk_cell *cell)
     if (cell->extras != NULL) fk__timers_fini(worker, cell);
     /* Only under the guardian do others spawn. */
     bool is_guardian = fk__cell_parent(cell) == NULL;
-    if (is_guardian) fk__children_close(cell);
-    else cell->closed = 1;
+    if (is_guardian)
+        fk__children_close(cell);
+    else
+        cell->closed = 1;
     uint32_t cursor = 0;
     fk_cell *child;
     while ((child = fk__children_next(cell, &cursor)) != NULL) {

@@ -16,9 +16,9 @@ static bool props_equal(const fk_props *a, const fk_props *b)
 {
     return a->receive == b->receive && a->start == b->start && a->stop == b->stop &&
            a->throughput == b->throughput && a->state_size == b->state_size &&
-           a->mailbox == b->mailbox && a->overflow == b->overflow &&
-           a->capacity == b->capacity && a->stash_max == b->stash_max &&
-           a->priority == b->priority && a->dispatcher == b->dispatcher;
+           a->mailbox == b->mailbox && a->overflow == b->overflow && a->capacity == b->capacity &&
+           a->stash_max == b->stash_max && a->priority == b->priority &&
+           a->dispatcher == b->dispatcher;
 }
 
 static uint64_t props_hash(const fk_props *p)

@@ -115,8 +115,8 @@ static inline void fk__mailbox_signal(fk_cell *cell, fk_link *link)
     do {
         fk__word_store(&link->next, top & ~FK_SYSTEM_MARKS, FK_RELAXED);
         /* Release: the signal. */
-    } while (!fk__word_cas(&cell->system, &top, (uintptr_t)link | (top & FK_SYSTEM_MARKS),
-                           FK_ACQ_REL));
+    } while (
+        !fk__word_cas(&cell->system, &top, (uintptr_t)link | (top & FK_SYSTEM_MARKS), FK_ACQ_REL));
 }
 
 /* Sets a mark; the caller must kick afterwards. */

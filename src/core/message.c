@@ -188,8 +188,10 @@ void fk__node_share(const fk_node *node)
 void fk__node_drop_contents(fk_cache *cache, fk_node *node)
 {
     if ((node->flags & FK_NODE_MOVED) != 0 || !FK_SAFEGUARD(DROP)) return;
-    if ((node->flags & FK_NODE_PAYLOAD) != 0) fk__payload_put(cache, node_payload(node));
-    else if ((node->flags & FK_NODE_DROP) != 0) drop_data(cache, node->type, node->bytes);
+    if ((node->flags & FK_NODE_PAYLOAD) != 0)
+        fk__payload_put(cache, node_payload(node));
+    else if ((node->flags & FK_NODE_DROP) != 0)
+        drop_data(cache, node->type, node->bytes);
     node->flags |= FK_NODE_MOVED;
 }
 

@@ -25,7 +25,7 @@ enum {
     FK_NODE_PAYLOAD = 2, /* the message is an fk_payload, its address the inline bytes */
     FK_NODE_TIMER = 4,   /* fired by a timer: see timer.c */
     FK_NODE_POISON = 8,
-    FK_NODE_LIVE = 16, /* held by a stash or a heap: not freed when the queue moves past it */
+    FK_NODE_LIVE = 16,  /* held by a stash or a heap: not freed when the queue moves past it */
     FK_NODE_MOVED = 32, /* its contents went elsewhere: nothing to drop */
     FK_NODE_NOTED = 64, /* fk_fail() was called while it was handled */
     FK_NODE_ONCE = 128  /* with TIMER: the node is the timer */

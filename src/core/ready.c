@@ -65,8 +65,10 @@ static FK_COLD void overflow_push(fk_worker *worker, fk_cell *cell)
         }
         batch->next = NULL;
         batch->first = batch->count = 0;
-        if (worker->overflow_last != NULL) worker->overflow_last->next = batch;
-        else worker->overflow_first = batch;
+        if (worker->overflow_last != NULL)
+            worker->overflow_last->next = batch;
+        else
+            worker->overflow_first = batch;
         worker->overflow_last = batch;
     }
     batch->cell[batch->count++] = cell;
@@ -123,7 +125,7 @@ fk_cell *fk__ready_pop(fk_worker *worker)
 fk_cell *fk__ready_steal(fk_worker *thief, fk_worker *victim)
 {
     FK_ASSERT(thief != victim);
-    fk_cell *taken[FK_RING / 2];
+    fk_cell *taken[FK_RING / 2] = { NULL };
     uint32_t top = fk__half_load(&victim->top, FK_ACQUIRE);
     uint32_t len = fk__half_load(&victim->bottom, FK_ACQUIRE) - top;
     if (len == 0 || len > FK_RING) return NULL; /* empty, or top moved between the two loads */

@@ -179,6 +179,7 @@ fk_err fk__cell_get(fk_local *local, fk_cell **out)
             if (err != FK_OK) break;
         }
         fk_cell *cell = local->cells_free;
+        FK_ASSERT(cell != NULL);
         local->cells_free = cell->u.free_next;
         if (local->cells_count > 0) local->cells_count--;
         if (cell_claim(cell)) {

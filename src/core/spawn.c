@@ -32,8 +32,10 @@ static fk_err equip(fk_local *local, fk_cell *cell, const fk_props *props, uint3
         cell->state = fk__cache_alloc(&local->cache, props->state_size, FK_SITE("actor's state"));
         if (cell->state == NULL) return local->cache.err;
         cell->flags |= FK_CELL_OWNED;
-        if (props->init != NULL) memcpy(cell->state, props->init, props->state_size);
-        else memset(cell->state, 0, props->state_size);
+        if (props->init != NULL)
+            memcpy(cell->state, props->init, props->state_size);
+        else
+            memset(cell->state, 0, props->state_size);
     }
     if (props->mailbox >= FK_MAILBOX_PRIORITY) {
         FK_TRY(fk__extras_need(local, cell));

@@ -8,6 +8,7 @@
 #include "core/turn.h"
 
 enum {
+    SYSTEM_BLOCK = sizeof(fk_system) + FK_CACHE_LINE, /* the port aligns to 16 bytes only */
     THROUGHPUT_DEFAULT = 100,
     SLICE_DEFAULT = 1000000,
     ACTORS_DEFAULT = 1 << 24,
@@ -90,9 +91,11 @@ fk_err fk__system_create(const fk_system_config *config, const fk_port *port, ui
     FK_TRY(port_check(port));
     FK_TRY(name_check(name));
     fk__mem_init(&mem, port, config->memory_max);
-    FK_TRY(fk__mem_alloc(&mem, sizeof(fk_system), FK_SITE("system"), &memory));
-    fk_system *sys = memory;
+    FK_TRY(fk__mem_alloc(&mem, SYSTEM_BLOCK, FK_SITE("system"), &memory));
+    uintptr_t aligned = ((uintptr_t)memory + FK_CACHE_LINE - 1) & ~(uintptr_t)(FK_CACHE_LINE - 1);
+    fk_system *sys = (fk_system *)aligned;
     memset(sys, 0, sizeof(*sys));
+    sys->block = memory;
     sys->mem = mem;
     configure(sys, config, name);
     fk__pool_init(&sys->pool, &sys->mem, config->pools_malloc);
@@ -161,7 +164,7 @@ void fk__system_destroy(fk_system *sys)
     for (uint32_t i = 0; i < FK_OUTSIDE_LOCALS; i++) fk__cache_fini(&sys->outside[i].cache);
     fk__pool_fini(&sys->pool);
     fk_mem mem = sys->mem;
-    fk__mem_free(&mem, sys, sizeof(*sys));
+    fk__mem_free(&mem, sys->block, SYSTEM_BLOCK);
     FK_ASSERT(fk__word_load(&mem.used, FK_RELAXED) == 0);
 }
 

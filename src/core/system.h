@@ -18,7 +18,7 @@ typedef struct fk_host_ops {
     fk_err (*pin)(void *ctx, fk_worker *worker); /* starts a thread for a pinned worker */
     void (*wake)(void *ctx, uint32_t worker);    /* instead of port->wake */
     bool (*is_inside)(void *ctx);                /* the calling thread is one of the workers */
-    uint32_t *(*reporting)(void *ctx);           /* a counter of the calling thread; see deadletter.c */
+    uint32_t *(*reporting)(void *ctx); /* a counter of the calling thread; see deadletter.c */
 } fk_host_ops;
 
 struct fk_system {
@@ -47,11 +47,12 @@ struct fk_system {
     uint64_t uid_next;
     uint32_t reporting; /* without host.reporting: see deadletter.c */
     fk_half stopping;   /* no more spawning */
-    fk_half waiters;  /* threads in fk_await_stopped */
-    fk_half stops;    /* changes with each stop while there are waiters; what they wait on */
+    fk_half waiters;    /* threads in fk_await_stopped */
+    fk_half stops;      /* changes with each stop while there are waiters; what they wait on */
     uint32_t name_len;
     char name[256];
 
+    void *block; /* the memory it lies in */
     fk_dispatch dispatch;
     fk_local outside[FK_OUTSIDE_LOCALS];
 };
@@ -71,8 +72,10 @@ fk_time fk__system_now(const fk_system *sys);
 
 static inline void fk__system_wake(fk_system *sys, uint32_t worker)
 {
-    if (sys->host.wake != NULL) sys->host.wake(sys->host.ctx, worker);
-    else sys->mem.port.wake(sys->mem.port.ctx, worker);
+    if (sys->host.wake != NULL)
+        sys->host.wake(sys->host.ctx, worker);
+    else
+        sys->mem.port.wake(sys->mem.port.ctx, worker);
 }
 
 /* The live cell a ref names, or NULL. */

@@ -23,12 +23,12 @@ struct fk_timer {
     fk_timer *chain;  /* in its bucket */
     uint64_t key;
     fk_time period;
-    fk_node *fire;    /* of a periodic one: goes to the mailbox; NULL while it is there */
-    uint32_t serial;  /* no other timer of the actor has it */
-    uint8_t mode;     /* fk_timer_mode */
-    uint8_t kind;     /* 0, or TIMER_RECEIVE_TIMEOUT */
-    bool is_fired;    /* a one-shot one that is in the mailbox */
-    bool is_ended;    /* ... and was cancelled there */
+    fk_node *fire;   /* of a periodic one: goes to the mailbox; NULL while it is there */
+    uint32_t serial; /* no other timer of the actor has it */
+    uint8_t mode;    /* fk_timer_mode */
+    uint8_t kind;    /* 0, or TIMER_RECEIVE_TIMEOUT */
+    bool is_fired;   /* a one-shot one that is in the mailbox */
+    bool is_ended;   /* ... and was cancelled there */
 };
 
 /* What the node of a periodic timer carries. */
@@ -215,8 +215,10 @@ void fk__timers_run(fk_worker *worker, fk_worker *owner)
             break;
         }
         fk__word_store(&node->link.next, 0, FK_RELAXED);
-        if (last != NULL) fk__word_store(&last->next, (uintptr_t)&node->link, FK_RELAXED);
-        else first = &node->link;
+        if (last != NULL)
+            fk__word_store(&last->next, (uintptr_t)&node->link, FK_RELAXED);
+        else
+            first = &node->link;
         last = &node->link;
     }
     fk_time next = fk__wheel_next(&owner->wheel);
@@ -294,8 +296,10 @@ void fk__timer_delivered(fk_worker *worker)
 {
     fk_timer *timer = worker->ctx.timer;
     if (timer == NULL) return;
-    if (worker->ctx.timer_ended) timer_free(&worker->local.cache, timer);
-    else rearm(worker, timer, next_due(timer, fk__system_now(worker->sys)));
+    if (worker->ctx.timer_ended)
+        timer_free(&worker->local.cache, timer);
+    else
+        rearm(worker, timer, next_due(timer, fk__system_now(worker->sys)));
     worker->ctx.timer = NULL;
     worker->ctx.timer_ended = false;
 }
@@ -361,6 +365,7 @@ static fk_err start(fk_ctx *ctx, fk_timer *what, fk_out msg)
     FK_TRY(timers_reserve(&worker->local, timers));
     what->serial = timers->serial + 1;
     FK_TRY(timer_create(&worker->local, cell, what, msg, &timer));
+    FK_ASSERT(timer != NULL);
     timers->serial++;
     fk_timer *old = find(cell, timer->key, timer->kind);
     if (old != NULL) end(worker, cell, old);

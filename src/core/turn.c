@@ -125,8 +125,10 @@ static void conclude(fk_worker *worker, fk_cell *cell, fk_node *node, fk_err err
     if ((cell->flags & FK_CELL_TIMED) != 0 && type != &fk_type_receive_timeout) {
         fk__timers_touch(worker, cell);
     }
-    if (err != FK_OK) fk__cell_failed(worker, cell, type, err);
-    else if ((cell->flags & FK_CELL_LEAVING) != 0) fk__cell_stop(worker, cell);
+    if (err != FK_OK)
+        fk__cell_failed(worker, cell, type, err);
+    else if ((cell->flags & FK_CELL_LEAVING) != 0)
+        fk__cell_stop(worker, cell);
     worker->ctx.detail[0] = '\0';
 }
 
@@ -141,8 +143,10 @@ static void run_start_hook(fk_worker *worker, fk_cell *cell)
     ctx->node = NULL;
     ctx->msg = NULL;
     fk_err err = cell->props->start(ctx, cell->state);
-    if (err != FK_OK) fk__cell_failed(worker, cell, NULL, err);
-    else if ((cell->flags & FK_CELL_LEAVING) != 0) fk__cell_stop(worker, cell);
+    if (err != FK_OK)
+        fk__cell_failed(worker, cell, NULL, err);
+    else if ((cell->flags & FK_CELL_LEAVING) != 0)
+        fk__cell_stop(worker, cell);
     ctx->detail[0] = '\0';
 }
 
@@ -181,7 +185,8 @@ typedef struct outcome {
 } outcome;
 
 /* The long way: everything that can be special. */
-static FK_COLD outcome turn_special(fk_worker *worker, fk_cell *cell, uint32_t budget, uint32_t done)
+static FK_COLD outcome turn_special(fk_worker *worker, fk_cell *cell, uint32_t budget,
+                                    uint32_t done)
 {
     fk_time began = 0;
     if (cell->life == FK_LIFE_STARTING) run_start_hook(worker, cell);

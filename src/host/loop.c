@@ -16,7 +16,8 @@ static void loop_wake(void *ctx, uint32_t worker)
     fk_host *host = ctx;
     uint64_t one = 1;
     (void)worker;
-    while (write(host->fd, &one, sizeof(one)) < 0 && errno == EINTR) {}
+    while (write(host->fd, &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
 }
 
 fk_err fk__host_open_loop(fk_host *host)
@@ -57,7 +58,8 @@ int fk_host_timeout_ms(fk_system *sys)
 static void drain(int fd)
 {
     uint64_t count;
-    while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR) {}
+    while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR) {
+    }
 }
 
 size_t fk_host_run_once(fk_system *sys, fk_time timeout)

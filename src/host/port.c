@@ -24,8 +24,8 @@ enum { PAGES_FROM = 1 << 20, HUGE_PAGE = 2 << 20, LOCK_SPINS = 60 };
 static void *pages_alloc(size_t size)
 {
     size_t align = size % HUGE_PAGE == 0 ? (size_t)HUGE_PAGE : (size_t)FK_PAGE_SIZE;
-    char *block = mmap(NULL, size + align, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                       -1, 0);
+    char *block =
+        mmap(NULL, size + align, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (block == MAP_FAILED) return NULL;
     size_t before = (align - (uintptr_t)block % align) % align;
     if (before > 0) munmap(block, before);
@@ -43,8 +43,10 @@ static void *host_alloc(void *ctx, void *ptr, size_t old_size, size_t new_size)
 {
     (void)ctx;
     if (new_size == 0) {
-        if (old_size >= PAGES_FROM) munmap(ptr, pages_round(old_size));
-        else free(ptr);
+        if (old_size >= PAGES_FROM)
+            munmap(ptr, pages_round(old_size));
+        else
+            free(ptr);
         return NULL;
     }
     if (new_size >= PAGES_FROM) return pages_alloc(pages_round(new_size));
@@ -132,8 +134,10 @@ static FK_COLD void lock_wait(fk_half *word)
 {
     for (uint32_t i = 1;; i++) {
         if (lock_try(word)) return;
-        if (i % LOCK_SPINS == 0) sched_yield();
-        else fk__cpu_relax();
+        if (i % LOCK_SPINS == 0)
+            sched_yield();
+        else
+            fk__cpu_relax();
     }
 }
 
@@ -164,8 +168,10 @@ static uint32_t host_thread(void *ctx)
 
 _Noreturn void fk__assert_failed(const char *file, int line)
 {
-    fprintf(stderr, "fraktor: assertion failed at %s:%d; this is a bug in fraktor or memory was "
-                    "overwritten\n", file, line);
+    fprintf(stderr,
+            "fraktor: assertion failed at %s:%d; this is a bug in fraktor or memory was "
+            "overwritten\n",
+            file, line);
     abort();
 }
 

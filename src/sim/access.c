@@ -79,7 +79,8 @@ void fk__sim_store(void *at, fk_width width, uintptr_t value, fk_order o)
     check_memory(m, at);
     uintptr_t before = view(m, m->current, at, width);
     bool is_buffered = put(m, at, width, value, o);
-    fk__machine_emit(m, (fk_event){ FK_EVENT_STORE, o, m->current, at, before, value, NULL, is_buffered });
+    fk__machine_emit(
+        m, (fk_event){ FK_EVENT_STORE, o, m->current, at, before, value, NULL, is_buffered });
     if (o == FK_SEQ_CST) fk__machine_drain(m, m->current);
 }
 
@@ -102,7 +103,7 @@ void fk__sim_init(void *at, fk_width width, uintptr_t value)
         }
     }
     fk__machine_emit(m, (fk_event){ FK_EVENT_INIT, FK_RELAXED, m->current, at, before, value, NULL,
-                        is_buffered });
+                                    is_buffered });
 }
 
 /* Empties the buffer before a read-modify-write, as the memory mode wants. */
@@ -134,8 +135,8 @@ uintptr_t fk__sim_rmw(void *at, fk_width width, fk_rmw kind, uintptr_t value, fk
     uintptr_t old = fk__memory_read(at, width);
     fk__memory_write(at, width, rmw_result(kind, old, value));
     if (m->config.finds_races) fk__happens_rmw(m->current, at, o);
-    fk__machine_emit(m, (fk_event){ (fk_event_kind)(FK_EVENT_SWAP + (int)kind), o, m->current, at, old,
-                        fk__memory_read(at, width), NULL, false });
+    fk__machine_emit(m, (fk_event){ (fk_event_kind)(FK_EVENT_SWAP + (int)kind), o, m->current, at,
+                                    old, fk__memory_read(at, width), NULL, false });
     return old;
 }
 
@@ -157,8 +158,8 @@ bool fk__sim_cas(void *at, fk_width width, uintptr_t *expected, uintptr_t value,
         *expected = old;
         if (m->config.finds_races) acquire_from(m, at, FK_ACQUIRE);
     }
-    fk__machine_emit(m, (fk_event){ done ? FK_EVENT_CAS : FK_EVENT_CAS_FAILED, o, m->current, at, old, value,
-                        NULL, false });
+    fk__machine_emit(m, (fk_event){ done ? FK_EVENT_CAS : FK_EVENT_CAS_FAILED, o, m->current, at,
+                                    old, value, NULL, false });
     return done;
 }
 

@@ -63,7 +63,7 @@ void fk__sim_relax(void);
 #define FK_ATOMIC_FAMILY(name, box, type, width)                                                   \
     FK_ATOMIC_RMW(name, swap, box, type, width, FK_RMW_SWAP, value)                                \
     FK_ATOMIC_RMW(name, add, box, type, width, FK_RMW_ADD, (type)(old + value))                    \
-    FK_ATOMIC_RMW(name, and, box, type, width, FK_RMW_AND, old & value)                            \
+    FK_ATOMIC_RMW(name, and, box, type, width, FK_RMW_AND, old &value)                             \
     FK_ATOMIC_RMW(name, or, box, type, width, FK_RMW_OR, old | value)                              \
     static inline void fk__##name##_init(box *w, type value)                                       \
     {                                                                                              \

@@ -27,7 +27,7 @@ static fk_machine *machine;
 static fk_fiber *alone; /* runs setup and finish */
 static fk_schedule schedule;
 static uint8_t actions[FK_SCHEDULE_STEPS_MAX];
-static const char *failure;         /* of the current schedule */
+static const char *failure;        /* of the current schedule */
 static const fk_search *searching; /* NULL between searches */
 
 static double now(void)
@@ -119,8 +119,8 @@ static void run_schedule(const fk_search *s)
     run_alone(h->setup, h->state);
     if (failure != NULL) return;
     for (uint32_t i = 0; i < h->threads; i++) fk__machine_spawn(machine, h->thread, h->state);
-    failure = describe(fk__machine_run(machine, h->steps_max > 0 ? h->steps_max
-                                                                 : FK_EXPLORE_STEPS_MAX));
+    failure =
+        describe(fk__machine_run(machine, h->steps_max > 0 ? h->steps_max : FK_EXPLORE_STEPS_MAX));
     if (failure != NULL) return;
     run_alone(h->finish, h->state);
     if (failure == NULL) failure = fk__quarantine_end();

@@ -27,11 +27,11 @@
 typedef struct fk_harness {
     const char *name; /* NULL ends a list */
     uint32_t threads;
-    uint32_t steps_max; /* 0: FK_EXPLORE_STEPS_MAX */
-    uint32_t bound_max; /* 0: no limit; else DFS never uses a larger preemption bound */
-    bool is_fine;       /* relaxed accesses are scheduling points, too */
-    bool allows_races;  /* do not look for data races (sim/happens.h); faster */
-    void (*setup)(void *state);               /* may be NULL */
+    uint32_t steps_max;         /* 0: FK_EXPLORE_STEPS_MAX */
+    uint32_t bound_max;         /* 0: no limit; else DFS never uses a larger preemption bound */
+    bool is_fine;               /* relaxed accesses are scheduling points, too */
+    bool allows_races;          /* do not look for data races (sim/happens.h); faster */
+    void (*setup)(void *state); /* may be NULL */
     void (*thread)(void *state, uint32_t id); /* id < threads */
     void (*finish)(void *state);              /* may be NULL */
     void *state;                              /* zeroed before each schedule */
@@ -64,7 +64,7 @@ typedef struct fk_search {
     const fk_harness *harness;
     fk_memory memory;
     fk_schedule_kind kind;
-    uint32_t bound;     /* DFS: preemptions; PCT: depth */
+    uint32_t bound; /* DFS: preemptions; PCT: depth */
     uint32_t mutation;
     uint64_t schedules; /* at most so many; 0: no limit */
     double seconds;     /* at most so long; 0: no limit */

@@ -255,13 +255,20 @@ static int list(const options *o)
 }
 
 static const struct option LONG_OPTIONS[] = {
-    { "mode", required_argument, NULL, 'm' },      { "memory", required_argument, NULL, 'M' },
-    { "harness", required_argument, NULL, 'h' },   { "bound", required_argument, NULL, 'b' },
-    { "depth", required_argument, NULL, 'd' },     { "schedules", required_argument, NULL, 'n' },
-    { "seconds", required_argument, NULL, 's' },   { "seed", required_argument, NULL, 'S' },
-    { "mutate", required_argument, NULL, 'u' },    { "replay", required_argument, NULL, 'r' },
-    { "allow-incomplete", no_argument, NULL, 'i' }, { "json", no_argument, NULL, 'j' },
-    { "list", no_argument, NULL, 'l' },            { "help", no_argument, NULL, '?' },
+    { "mode", required_argument, NULL, 'm' },
+    { "memory", required_argument, NULL, 'M' },
+    { "harness", required_argument, NULL, 'h' },
+    { "bound", required_argument, NULL, 'b' },
+    { "depth", required_argument, NULL, 'd' },
+    { "schedules", required_argument, NULL, 'n' },
+    { "seconds", required_argument, NULL, 's' },
+    { "seed", required_argument, NULL, 'S' },
+    { "mutate", required_argument, NULL, 'u' },
+    { "replay", required_argument, NULL, 'r' },
+    { "allow-incomplete", no_argument, NULL, 'i' },
+    { "json", no_argument, NULL, 'j' },
+    { "list", no_argument, NULL, 'l' },
+    { "help", no_argument, NULL, '?' },
     { NULL, 0, NULL, 0 },
 };
 

@@ -55,8 +55,8 @@ static void watch_pause(void)
 static void check_nothing_ready(const fk_worker *worker)
 {
     bool is_ready = fk__word_load(&worker->next, FK_RELAXED) != 0 ||
-                    fk__word_load(&worker->inbox, FK_RELAXED) != 0 ||
-                    fk__ready_len(worker) != 0 || worker->overflow_first != NULL;
+                    fk__word_load(&worker->inbox, FK_RELAXED) != 0 || fk__ready_len(worker) != 0 ||
+                    worker->overflow_first != NULL;
     if (is_ready) fk__world_fail("A5", "worker %u sleeps on ready actors", (unsigned)worker->id);
 }
 
@@ -247,8 +247,10 @@ static void kernel_main(void *arg, uint32_t thread)
     }
     if (s->is_solo) start_workers(sys);
     fk__world_await(is_time_to_stop);
-    if (is_time_to_stop()) FK_SOMETIMES_HIT(ENDED_EARLY);
-    else FK_SOMETIMES_HIT(ENDED_AT_REST);
+    if (is_time_to_stop())
+        FK_SOMETIMES_HIT(ENDED_EARLY);
+    else
+        FK_SOMETIMES_HIT(ENDED_AT_REST);
     stop_and_destroy(sys);
     check_end();
 }
@@ -262,8 +264,10 @@ const char *fk__kernel_run(uint64_t seed)
     fk__world_begin(&swarm);
     fk__ledger_begin();
     if (swarm.memory != FK_MEMORY_SC) FK_SOMETIMES_HIT(WEAK_MEMORY);
-    if (swarm.is_direct) FK_SOMETIMES_HIT(DIRECT_BLOCKS);
-    else FK_SOMETIMES_HIT(POOLED_BLOCKS);
+    if (swarm.is_direct)
+        FK_SOMETIMES_HIT(DIRECT_BLOCKS);
+    else
+        FK_SOMETIMES_HIT(POOLED_BLOCKS);
     const char *found = fk__world_run(kernel_main, &WATCH);
     if (found == NULL) found = fk__quarantine_end();
     return found;

@@ -15,13 +15,13 @@
 #include "sim/world.h"
 
 typedef struct fk_kernel {
-    fk_system *sys;       /* NULL before and after */
-    uint32_t threads;     /* workers and pinned workers that run */
-    uint32_t outsiders;   /* that have not returned */
-    uint32_t pinned;      /* threads made for pinned actors */
-    uint32_t rests;       /* moments at which everybody slept */
-    uint32_t insiders;    /* mask of threads that are workers */
-    uint32_t in_letter;   /* mask of threads in on_dead_letter */
+    fk_system *sys;                             /* NULL before and after */
+    uint32_t threads;                           /* workers and pinned workers that run */
+    uint32_t outsiders;                         /* that have not returned */
+    uint32_t pinned;                            /* threads made for pinned actors */
+    uint32_t rests;                             /* moments at which everybody slept */
+    uint32_t insiders;                          /* mask of threads that are workers */
+    uint32_t in_letter;                         /* mask of threads in on_dead_letter */
     uint32_t reporting[FK_MACHINE_THREADS_MAX]; /* the kernel's own note of the same */
 } fk_kernel;
 

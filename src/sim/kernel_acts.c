@@ -49,8 +49,8 @@ static void become(fk_scene *scene)
     fk_person *p = &l->person[scene->actor];
     if (p->behaviour_count >= BEHAVIOURS_MAX) return;
     uint32_t behaviour = fk__world_below(2);
-    fk_err err = fk_become(scene->ctx, behaviour == 0 ? fk__kernel_receive_0
-                                                      : fk__kernel_receive_1);
+    fk_err err =
+        fk_become(scene->ctx, behaviour == 0 ? fk__kernel_receive_0 : fk__kernel_receive_1);
     if (err == FK_OK) {
         FK_SOMETIMES_HIT(BECOME);
         fk__person_become(scene->actor, behaviour);
@@ -72,7 +72,8 @@ static void timer_start(fk_scene *scene)
                    (alarm.mode != FK_TIMER_ONCE || fk__world_one_in(2));
     uint32_t number = fk__alarm_start(&alarm);
     fk_out out = fk__kernel_make(&envelope, alarm.is_owned ? FK_KIND_BELL : FK_KIND_TICK, number);
-    fk_err err = fk_timer_start(scene->ctx, alarm.key, (fk_timer_mode)alarm.mode, alarm.period, out);
+    fk_err err =
+        fk_timer_start(scene->ctx, alarm.key, (fk_timer_mode)alarm.mode, alarm.period, out);
     fk__alarm_started(number, err);
 }
 

@@ -56,9 +56,9 @@ FK_MESSAGE(sim_tick);
 FK_MESSAGE_DROP(sim_bell, drop_alarm);
 
 static const fk_type *const TYPES[FK_KIND_COUNT] = {
-    [FK_KIND_NOTE] = &fk_type_sim_note,   [FK_KIND_WIDE] = &fk_type_sim_wide,
-    [FK_KIND_OWNED] = &fk_type_sim_owned, [FK_KIND_LARGE] = &fk_type_sim_large,
-    [FK_KIND_CARGO] = &fk_type_sim_cargo, [FK_KIND_TEXT] = &fk_type_text,
+    [FK_KIND_NOTE] = &fk_type_sim_note,     [FK_KIND_WIDE] = &fk_type_sim_wide,
+    [FK_KIND_OWNED] = &fk_type_sim_owned,   [FK_KIND_LARGE] = &fk_type_sim_large,
+    [FK_KIND_CARGO] = &fk_type_sim_cargo,   [FK_KIND_TEXT] = &fk_type_text,
     [FK_KIND_PARCEL] = &fk_type_sim_parcel, [FK_KIND_TICK] = &fk_type_sim_tick,
     [FK_KIND_BELL] = &fk_type_sim_bell,
 };
@@ -137,8 +137,10 @@ void fk__kernel_letter(void *user, const fk_dead_letter *letter)
     }
     uint32_t number = fk__kernel_read(letter->type, letter->data, letter->len, &kind);
     if (letter->reason == FK_REASON_DROPPED_OLDEST) FK_SOMETIMES_HIT(DROPPED_OLDEST);
-    if (kind >= FK_KIND_TICK) fk__alarm_dead(number, letter);
-    else fk__mail_dead(number, letter);
+    if (kind >= FK_KIND_TICK)
+        fk__alarm_dead(number, letter);
+    else
+        fk__mail_dead(number, letter);
     if (!l->is_ending && fk__world_one_in(8)) send_from_letter();
 }
 
@@ -195,8 +197,10 @@ static void post(fk_ctx *ctx, uint32_t number, fk_ref to, fk_out out, bool is_re
     uint32_t slept = fk__world_sleeps();
     fk_err err;
     if (fk__world_swarm()->is_churning && fk__world_one_in(16)) fk__world_linger();
-    if (is_reply) err = fk_reply(ctx, out);
-    else err = ctx != NULL ? fk_tell(ctx, to, out) : fk_send(fk__kernel.sys, to, out);
+    if (is_reply)
+        err = fk_reply(ctx, out);
+    else
+        err = ctx != NULL ? fk_tell(ctx, to, out) : fk_send(fk__kernel.sys, to, out);
     fk__mail_sent(number, 0, err);
     count_outcome(fk__mail_at(number), err, slept);
 }
@@ -290,13 +294,20 @@ void fk__kernel_send_parcel(fk_ctx *ctx, uint32_t from)
     if (count == 0) { /* a letter to nobody, then */
         to[count++] = FK_NOBODY;
     }
-    if (count > 1) FK_SOMETIMES_HIT(SHARED_PAYLOAD);
-    else FK_SOMETIMES_HIT(MOVED_PAYLOAD);
+    if (count > 1)
+        FK_SOMETIMES_HIT(SHARED_PAYLOAD);
+    else
+        FK_SOMETIMES_HIT(MOVED_PAYLOAD);
     for (uint32_t i = 0; i < count; i++) {
-        fk_mail mail = { .from = (uint16_t)from, .origin = (uint16_t)from, .to = (uint16_t)to[i],
+        fk_mail mail = { .from = (uint16_t)from,
+                         .origin = (uint16_t)from,
+                         .to = (uint16_t)to[i],
                          .to_ref = to[i] == FK_NOBODY ? FK_REF_NONE : l->person[to[i]].ref,
-                         .kind = FK_KIND_PARCEL, .is_owned = true, .is_inside = ctx != NULL,
-                         .first = seen, .shares = (uint8_t)count };
+                         .kind = FK_KIND_PARCEL,
+                         .is_owned = true,
+                         .is_inside = ctx != NULL,
+                         .first = seen,
+                         .shares = (uint8_t)count };
         uint32_t number = fk__mail_send(&mail);
         if (i == 0) first = number;
     }

@@ -121,8 +121,10 @@ static void act_outside(void)
     case 10: unsent_payload(); break;
     case 11: look_at_stats(); break;
     default:
-        if (fk__world_swarm()->is_churning) fk__kernel_stop_other(FK_NOBODY);
-        else fk__world_sleep((fk_time)fk__world_below((uint32_t)FK_MILLIS(3)));
+        if (fk__world_swarm()->is_churning)
+            fk__kernel_stop_other(FK_NOBODY);
+        else
+            fk__world_sleep((fk_time)fk__world_below((uint32_t)FK_MILLIS(3)));
         break;
     }
 }

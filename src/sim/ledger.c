@@ -25,8 +25,7 @@ void fk__ledger_follow(FILE *out)
 void fk__ledger_note(fk_fact_kind kind, uint32_t actor, uint32_t other, uint32_t number,
                      uint32_t detail)
 {
-    fk_fact fact = { kind,  fk__world_self(), fk__world_now(), actor,
-                     other, number,           detail };
+    fk_fact fact = { kind, fk__world_self(), fk__world_now(), actor, other, number, detail };
     l->recent[l->facts++ % FK_FACTS_SHOWN] = fact;
     uint64_t words[3] = { (uint64_t)kind << 56 ^ (uint64_t)(uint32_t)fact.at << 16 ^ fact.thread,
                           (uint64_t)actor << 48 ^ (uint64_t)other << 32 ^ number, detail };
@@ -46,8 +45,10 @@ static const char *fact_text(fk_fact_kind kind)
 
 static void print_actor(FILE *out, const char *before, uint32_t actor)
 {
-    if (actor == FK_NOBODY) fprintf(out, "%s-", before);
-    else fprintf(out, "%sa%u", before, (unsigned)actor);
+    if (actor == FK_NOBODY)
+        fprintf(out, "%s-", before);
+    else
+        fprintf(out, "%sa%u", before, (unsigned)actor);
 }
 
 void fk__fact_print(FILE *out, const fk_fact *fact)

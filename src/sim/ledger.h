@@ -26,14 +26,14 @@
 
 #include <stdio.h>
 
-#define FK_ACTORS_MAX   1024u
-#define FK_MAILS_MAX    8192u
-#define FK_TIMERS_MAX   4096u
-#define FK_ASIDE_MAX    64u
-#define FK_TIMER_KEYS   8u
-#define FK_NOBODY       0xffffu /* no actor: the sender is outside, the receiver made up */
-#define FK_PRIORITIES   4u
-#define FK_FACTS_SHOWN  30u
+#define FK_ACTORS_MAX  1024u
+#define FK_MAILS_MAX   8192u
+#define FK_TIMERS_MAX  4096u
+#define FK_ASIDE_MAX   64u
+#define FK_TIMER_KEYS  8u
+#define FK_NOBODY      0xffffu /* no actor: the sender is outside, the receiver made up */
+#define FK_PRIORITIES  4u
+#define FK_FACTS_SHOWN 30u
 
 #define FK_FACTS(X)                                                                                \
     X(SEND, "send")                                                                                \
@@ -108,9 +108,9 @@ typedef struct fk_mail {
     uint8_t priority;
     uint8_t class;
     uint8_t reason;
-    uint8_t hops; /* how often it was forwarded */
-    bool returned; /* the send has */
-    bool is_owned; /* its type has a drop function */
+    uint8_t hops;   /* how often it was forwarded */
+    bool returned;  /* the send has */
+    bool is_owned;  /* its type has a drop function */
     bool is_inside; /* sent by fk_tell and friends, not fk_send */
     bool is_silent; /* sent by a dead-letter callback: not reported if it dies at once */
 } fk_mail;
@@ -152,10 +152,10 @@ typedef struct fk_person {
     bool is_spawned; /* the spawn returned */
     bool has_start, is_pinned;
     bool is_started, is_stopping, is_gone;
-    bool is_busy;      /* a hook or receive is running */
-    bool is_leaving;   /* must handle nothing more */
-    bool is_asked;     /* somebody asked it to stop, or is about to */
-    bool is_told;      /* ... and that call has returned */
+    bool is_busy;    /* a hook or receive is running */
+    bool is_leaving; /* must handle nothing more */
+    bool is_asked;   /* somebody asked it to stop, or is about to */
+    bool is_told;    /* ... and that call has returned */
     bool is_poisoned;
     uint32_t after_told; /* messages begun since */
     uint32_t held;       /* number of the mail or alarm being handled; 0: none */
@@ -168,7 +168,7 @@ typedef struct fk_person {
     fk_aside stash, front;
     uint32_t alarm[FK_TIMER_KEYS]; /* active ones, by key; 0: none */
     fk_time timeout, timeout_last;
-    bool is_timeout; /* what it handles is its receive timeout */
+    bool is_timeout;        /* what it handles is its receive timeout */
     bool is_waiting;        /* A12: has mail */
     uint64_t waiting_since; /* in messages handled by anybody */
 } fk_person;
@@ -179,7 +179,7 @@ typedef struct fk_ledger {
     uint64_t received; /* messages that reached a receive, timers' included */
     uint32_t person_count, mail_count, alarm_count;
     uint32_t alive, alive_max; /* actors that exist */
-    uint32_t pending; /* of all actors */
+    uint32_t pending;          /* of all actors */
     uint64_t wait_longest;
     uint64_t letters[FK_REASON_COUNT];
     uint64_t silent; /* dead letters that were counted, but not reported */

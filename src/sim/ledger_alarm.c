@@ -20,7 +20,7 @@ static fk_alarm *alarm_at(uint32_t number)
 uint32_t fk__alarm_start(const fk_alarm *alarm)
 {
     uint32_t number = l->alarm_count;
-    if (number == FK_TIMERS_MAX) fk__world_fail("ledger", "too many timers");
+    if (number >= FK_TIMERS_MAX) fk__world_fail("ledger", "too many timers");
     l->alarm[number] = *alarm;
     l->alarm[number].due = fk__world_now() + alarm->period;
     l->alarm_count++;
@@ -200,7 +200,8 @@ void fk__alarm_check_ended(void)
 {
     for (uint32_t i = 1; i < l->alarm_count; i++) {
         const fk_alarm *alarm = &l->alarm[i];
-        if (alarm->state != FK_ALARM_ENDED) fk__world_fail("A14", "timer #%u lives on", (unsigned)i);
+        if (alarm->state != FK_ALARM_ENDED)
+            fk__world_fail("A14", "timer #%u lives on", (unsigned)i);
         if (alarm->aside != 0) fk__world_fail("A1", "timer #%u was lost in a stash", (unsigned)i);
         if (alarm->is_owned && alarm->drops != 1) {
             fk__world_fail("A14", "timer #%u was never dropped", (unsigned)i);

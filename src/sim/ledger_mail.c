@@ -262,8 +262,10 @@ void fk__mail_dead(uint32_t carried, const fk_dead_letter *letter)
     }
     bool was_full = letter->reason == FK_REASON_FULL || letter->reason == FK_REASON_DROPPED_NEWEST;
     if (was_full) check_room(mail, number);
-    if (mail->state == FK_MAIL_SENT) leave_mailbox(mail);
-    else FK_SOMETIMES_HIT(STASH_DIED);
+    if (mail->state == FK_MAIL_SENT)
+        leave_mailbox(mail);
+    else
+        FK_SOMETIMES_HIT(STASH_DIED);
     mail->state = FK_MAIL_DEAD;
     mail->reason = (uint8_t)letter->reason;
 }

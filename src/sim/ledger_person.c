@@ -19,7 +19,7 @@ static fk_person *person_at(uint32_t actor)
 uint32_t fk__person_spawn(const fk_person *person)
 {
     uint32_t actor = l->person_count;
-    if (actor == FK_ACTORS_MAX) fk__world_fail("ledger", "too many actors");
+    if (actor >= FK_ACTORS_MAX) fk__world_fail("ledger", "too many actors");
     l->person[actor] = *person;
     l->person_count++;
     if (person->parent != FK_NOBODY) l->person[person->parent].children++;

@@ -43,10 +43,10 @@ void fk__machine_flush(fk_machine *m, uint32_t thread)
         return;
     }
     fk__machine_emit(m, (fk_event){ .kind = FK_EVENT_FLUSH,
-                        .thread = thread,
-                        .at = s.at,
-                        .before = fk__memory_read(s.at, s.width),
-                        .after = s.value });
+                                    .thread = thread,
+                                    .at = s.at,
+                                    .before = fk__memory_read(s.at, s.width),
+                                    .after = s.value });
     fk__memory_write(s.at, s.width, s.value);
     if (m->config.finds_races) fk__happens_store(s.at, &s.carried);
 }
@@ -276,7 +276,8 @@ void fk__machine_lock(uint32_t *lock)
     *lock = 1;
     if (m == NULL) return;
     if (m->config.finds_races) fk__happens_rmw(m->current, lock, FK_ACQUIRE);
-    fk__machine_emit(m, (fk_event){ FK_EVENT_LOCK, FK_ACQUIRE, m->current, lock, 0, 1, NULL, false });
+    fk__machine_emit(m,
+                     (fk_event){ FK_EVENT_LOCK, FK_ACQUIRE, m->current, lock, 0, 1, NULL, false });
 }
 
 void fk__machine_unlock(uint32_t *lock)
@@ -304,7 +305,8 @@ void fk__machine_wait(uint32_t *word, uint32_t seen, fk_machine_cond_fn *late, v
     fk__machine_go(m);
     if (!fk__quarantine_is_ok(word)) fk__machine_fail(FK_USE_AFTER_FREE);
     fk__machine_drain(m, m->current);
-    fk__machine_emit(m, (fk_event){ FK_EVENT_WAIT, FK_SEQ_CST, m->current, word, *word, seen, NULL, false });
+    fk__machine_emit(
+        m, (fk_event){ FK_EVENT_WAIT, FK_SEQ_CST, m->current, word, *word, seen, NULL, false });
     if (*word != seen) return;
     fk_vthread *t = &m->thread[m->current];
     t->sleeps_at = word;
@@ -330,9 +332,9 @@ void fk__machine_note(const char *text, uintptr_t value)
 {
     if (fk__machine == NULL) return;
     fk__machine_emit(fk__machine, (fk_event){ .kind = FK_EVENT_NOTE,
-                                  .thread = fk__machine->current,
-                                  .after = value,
-                                  .text = text });
+                                              .thread = fk__machine->current,
+                                              .after = value,
+                                              .text = text });
 }
 
 const char *fk__memory_name(fk_memory memory)
@@ -343,9 +345,9 @@ const char *fk__memory_name(fk_memory memory)
 
 const char *fk__event_name(fk_event_kind kind)
 {
-    static const char *const NAMES[] = { "load",   "store", "init",  "swap",  "add",  "and",
-                                         "or",     "cas",   "cas!",  "flush", "await", "relax",
-                                         "lock",   "wait",  "notify", "note", "end" };
+    static const char *const NAMES[] = { "load", "store", "init",   "swap",  "add",   "and",
+                                         "or",   "cas",   "cas!",   "flush", "await", "relax",
+                                         "lock", "wait",  "notify", "note",  "end" };
     _Static_assert(sizeof(NAMES) / sizeof(NAMES[0]) == FK_EVENT_COUNT, "one name each");
     return NAMES[kind];
 }

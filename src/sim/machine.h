@@ -96,7 +96,7 @@ typedef void fk_machine_event_fn(void *ctx, const fk_event *event);
 
 typedef struct fk_machine_config {
     fk_memory memory;
-    bool is_fine; /* relaxed loads and stores are scheduling points, too */
+    bool is_fine;     /* relaxed loads and stores are scheduling points, too */
     bool finds_races; /* keep vector clocks: sim/happens.h */
     fk_machine_choose_fn *choose;
     void *choose_ctx;

@@ -51,7 +51,7 @@ void fk__machine_drain(fk_machine *m, uint32_t thread);
 
 static inline uint32_t fk__machine_bit(uint32_t thread)
 {
-    return UINT32_C(1) << thread;
+    return UINT32_C(1) << (thread % 32);
 }
 
 static inline void fk__machine_emit(fk_machine *m, fk_event event)

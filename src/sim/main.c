@@ -57,10 +57,14 @@ static bool take_number(const char *text, uint64_t *out)
 }
 
 static const struct option OPTIONS[] = {
-    { "seed", required_argument, NULL, 's' },   { "runs", required_argument, NULL, 'r' },
-    { "mutate", required_argument, NULL, 'm' }, { "mutants", no_argument, NULL, 'M' },
-    { "json", no_argument, NULL, 'j' },         { "verbose", no_argument, NULL, 'v' },
-    { "list", no_argument, NULL, 'l' },         { "help", no_argument, NULL, 'h' },
+    { "seed", required_argument, NULL, 's' },
+    { "runs", required_argument, NULL, 'r' },
+    { "mutate", required_argument, NULL, 'm' },
+    { "mutants", no_argument, NULL, 'M' },
+    { "json", no_argument, NULL, 'j' },
+    { "verbose", no_argument, NULL, 'v' },
+    { "list", no_argument, NULL, 'l' },
+    { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
 };
 

@@ -8,10 +8,8 @@ uint32_t fk__mutation = FK_MUTATION_NONE;
 
 #define MUTATION_ROW(NAME, name, what, where) { name, what, where },
 
-static const fk_mutation MUTATIONS[] = {
-    { "none", "nothing: the code as it is", "" },
-    FK_MUTATIONS(MUTATION_ROW)
-};
+static const fk_mutation MUTATIONS[] = { { "none", "nothing: the code as it is", "" },
+                                         FK_MUTATIONS(MUTATION_ROW) };
 
 _Static_assert(sizeof(MUTATIONS) / sizeof(MUTATIONS[0]) == FK_MUTATION_COUNT, "one row each");
 

@@ -61,12 +61,12 @@ void fk__report_row(const fk_search *s, const char *mutation, const fk_finding *
         printf("{\"harness\":\"%s\",\"mutation\":\"%s\",\"memory\":\"%s\",\"mode\":\"%s\","
                "\"schedules\":%" PRIu64 ",\"steps\":%" PRIu64 ",\"seconds\":%.3f,"
                "\"result\":\"%s\",\"ok\":%s}\n",
-               s->harness->name, mutation, memory, mode, f->schedules, f->steps, f->seconds,
-               result, ok ? "true" : "false");
+               s->harness->name, mutation, memory, mode, f->schedules, f->steps, f->seconds, result,
+               ok ? "true" : "false");
     } else {
-        printf("%-20s %-18s %-5s %-8s %10" PRIu64 " %12" PRIu64 " %8.2f  %s%s\n",
-               s->harness->name, mutation, memory, mode, f->schedules, f->steps, f->seconds,
-               result, ok ? "" : "   <-- WRONG");
+        printf("%-20s %-18s %-5s %-8s %10" PRIu64 " %12" PRIu64 " %8.2f  %s%s\n", s->harness->name,
+               mutation, memory, mode, f->schedules, f->steps, f->seconds, result,
+               ok ? "" : "   <-- WRONG");
     }
     fflush(stdout);
 }

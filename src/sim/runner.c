@@ -32,10 +32,11 @@ static double clock_seconds(void)
 
 static void describe(const fk_swarm *s)
 {
-    printf("  %u workers, %u outside threads, %u pinned at most%s, memory %s, blocks %s, switch 1/%u\n",
-           (unsigned)s->workers, (unsigned)s->outsiders, (unsigned)s->pinned_max,
-           s->is_solo ? " (solo)" : "", fk__memory_name(s->memory),
-           s->is_direct ? "direct" : "pooled", (unsigned)s->switch_in);
+    printf(
+        "  %u workers, %u outside threads, %u pinned at most%s, memory %s, blocks %s, switch 1/%u\n",
+        (unsigned)s->workers, (unsigned)s->outsiders, (unsigned)s->pinned_max,
+        s->is_solo ? " (solo)" : "", fk__memory_name(s->memory), s->is_direct ? "direct" : "pooled",
+        (unsigned)s->switch_in);
     printf("  throughput %u, %u actors at first, %u messages at most, allocations fail 1/%u, "
            "stop at %u\n",
            (unsigned)s->throughput, (unsigned)s->actors_first, (unsigned)s->sends_max,
@@ -74,11 +75,13 @@ static const char *run_seed(const fk_batch *b, uint64_t seed, bool twice)
 
 static void print_summary(const fk_batch *b, const tally *t, bool is_complete)
 {
-    printf("{\"scenario\":\"%s\",\"runs\":%llu,\"events\":%llu,\"violations\":%llu,", b->scenario->name,
-           (unsigned long long)b->runs, (unsigned long long)t->events,
+    printf("{\"scenario\":\"%s\",\"runs\":%llu,\"events\":%llu,\"violations\":%llu,",
+           b->scenario->name, (unsigned long long)b->runs, (unsigned long long)t->events,
            (unsigned long long)t->violations);
-    if (t->violations == 0) printf("\"first_bad_seed\":null,");
-    else printf("\"first_bad_seed\":%llu,", (unsigned long long)t->first_bad_seed);
+    if (t->violations == 0)
+        printf("\"first_bad_seed\":null,");
+    else
+        printf("\"first_bad_seed\":%llu,", (unsigned long long)t->first_bad_seed);
     printf("\"trace_hash\":\"%016llx\",\"mutation\":\"%s\",\"steps\":%llu,\"messages\":%llu,"
            "\"seconds\":%.3f,\"all_sometimes\":%s}\n",
            (unsigned long long)t->hash, fk__mutation_get(b->mutation)->name,
@@ -176,8 +179,8 @@ bool fk__runner_mutants(const fk_batch *b)
         tried++;
         caught += try_mutant(b, id);
     }
-    printf("{\"scenario\":\"%s\",\"mutants\":%u,\"caught\":%u,\"survived\":%u}\n", b->scenario->name,
-           (unsigned)tried, (unsigned)caught, (unsigned)(tried - caught));
+    printf("{\"scenario\":\"%s\",\"mutants\":%u,\"caught\":%u,\"survived\":%u}\n",
+           b->scenario->name, (unsigned)tried, (unsigned)caught, (unsigned)(tried - caught));
     return caught == tried;
 }
 
@@ -199,8 +202,10 @@ static const char *const INVARIANTS[][2] = {
 
 static void list_line(bool is_json, const char *what, const char *name, const char *text)
 {
-    if (is_json) printf("{\"%s\":\"%s\",\"what\":\"%s\"}\n", what, name, text);
-    else printf("%-10s %-24s %s\n", what, name, text);
+    if (is_json)
+        printf("{\"%s\":\"%s\",\"what\":\"%s\"}\n", what, name, text);
+    else
+        printf("%-10s %-24s %s\n", what, name, text);
 }
 
 void fk__runner_list(bool is_json)

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FK_SCHEDULE_STEPS_MAX 32768u
+#define FK_SCHEDULE_STEPS_MAX  32768u
 #define FK_SCHEDULE_BOUND_NONE UINT32_MAX
 
 typedef enum fk_schedule_kind {

@@ -34,7 +34,8 @@ static void draw_machine(fk_swarm *s, fk_rng *rng)
     /* A pool hands blocks on without the machine's knowledge, so buffered stores to them would
      * arrive in somebody else's block: weak memory only where every free is seen. */
     s->memory = FK_MEMORY_SC;
-    if (!s->is_solo && s->is_direct && one_in(rng, 3)) s->memory = one_in(rng, 2) ? FK_MEMORY_TSO : FK_MEMORY_TSO_PLUS;
+    if (!s->is_solo && s->is_direct && one_in(rng, 3))
+        s->memory = one_in(rng, 2) ? FK_MEMORY_TSO : FK_MEMORY_TSO_PLUS;
     s->switch_in = power(rng, 1, 6);
     s->stall_in = one_in(rng, 3) ? 0 : power(rng, 1, 6);
     s->spurious_in = one_in(rng, 2) ? 0 : power(rng, 1, 5);
@@ -113,6 +114,26 @@ static void draw_flood(fk_swarm *s, fk_rng *rng)
     s->weight_sum = 1;
 }
 
+/* Pairs that chat for long while others wait, and nothing else that could delay them. */
+static void draw_duel(fk_swarm *s, fk_rng *rng)
+{
+    s->shuffles = false;
+    s->throughput = between(rng, 1, 5);
+    s->actors_first = between(rng, 3, 6);
+    s->actors_alive = 8;
+    s->actors_max = 0;
+    s->mailboxes = 0x01;
+    s->stop_at = 0;
+    s->fail_in = 0;
+    s->memory_spare = 0;
+    s->weight_sum = 0;
+    for (uint32_t i = 0; i < FK_ACT_COUNT; i++) {
+        bool has = i == FK_ACT_TELL || i == FK_ACT_VOLLEY || i == FK_ACT_SPAWN || i == FK_ACT_YIELD;
+        s->weight[i] = has ? WEIGHTS[i] : 0;
+        s->weight_sum += s->weight[i];
+    }
+}
+
 /* More ready actors than a worker's ring holds. */
 static void draw_crowd(fk_swarm *s, fk_rng *rng)
 {
@@ -128,10 +149,10 @@ static void draw_crowd(fk_swarm *s, fk_rng *rng)
  * middle of a send or a stop. */
 static void draw_churn(fk_swarm *s, fk_rng *rng)
 {
-    static const uint8_t CHURN[FK_ACT_COUNT] = { [FK_ACT_TELL] = 12,      [FK_ACT_SPAWN] = 14,
-                                                 [FK_ACT_STOP_SELF] = 8,  [FK_ACT_STOP_OTHER] = 1,
-                                                 [FK_ACT_POISON] = 1,     [FK_ACT_REPLY] = 6,
-                                                 [FK_ACT_TIMER_START] = 1 };
+    static const uint8_t CHURN[FK_ACT_COUNT] = {
+        [FK_ACT_TELL] = 12,  [FK_ACT_SPAWN] = 14, [FK_ACT_STOP_SELF] = 8,  [FK_ACT_STOP_OTHER] = 1,
+        [FK_ACT_POISON] = 1, [FK_ACT_REPLY] = 6,  [FK_ACT_TIMER_START] = 1
+    };
     s->is_churning = true;
     s->workers = between(rng, 1, 2); /* a slot is used again by the worker that saw it fall free */
     s->outsiders = between(rng, 2, 4);
@@ -159,12 +180,18 @@ void fk__swarm_draw(fk_swarm *s, uint64_t seed)
     draw_memory(s, &rng);
     draw_workload(s, &rng);
     if (s->is_solo) {
-        if (one_in(&rng, 16)) draw_crowd(s, &rng);
+        uint32_t solo = fk__rng_below(&rng, 16);
+        if (solo == 0)
+            draw_crowd(s, &rng);
+        else if (solo <= 3)
+            draw_duel(s, &rng);
         return;
     }
     uint32_t draw = fk__rng_below(&rng, 16);
-    if (draw == 0) draw_flood(s, &rng);
-    else if (draw <= 3) draw_churn(s, &rng);
+    if (draw == 0)
+        draw_flood(s, &rng);
+    else if (draw <= 3)
+        draw_churn(s, &rng);
 }
 
 fk_act fk__swarm_act(const fk_swarm *s, uint32_t draw)

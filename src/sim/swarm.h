@@ -15,7 +15,7 @@
 #define FK_ACTS(X)                                                                                 \
     X(TELL, 20)                                                                                    \
     X(VOLLEY, 8)                                                                                   \
-    X(REPLY, 12)                                                                                    \
+    X(REPLY, 12)                                                                                   \
     X(FORWARD, 6)                                                                                  \
     X(SPAWN, 6)                                                                                    \
     X(SPAWN_NAMED, 4)                                                                              \
@@ -52,11 +52,11 @@ typedef struct fk_swarm {
     uint32_t pinned_max;
     bool is_solo; /* one worker, nobody outside: order and fairness are checked exactly */
     fk_memory memory;
-    bool is_direct;        /* every block from the port by itself */
-    uint32_t switch_in;    /* another thread goes on at one access in so many; a power of two */
-    uint32_t stall_in;     /* one switch in so many leaves a thread standing for long; 0: never */
-    uint32_t spurious_in;  /* one sleep in so many ends at once */
-    bool shuffles;         /* ready actors run in another order, with other budgets */
+    bool is_direct;       /* every block from the port by itself */
+    uint32_t switch_in;   /* another thread goes on at one access in so many; a power of two */
+    uint32_t stall_in;    /* one switch in so many leaves a thread standing for long; 0: never */
+    uint32_t spurious_in; /* one sleep in so many ends at once */
+    bool shuffles;        /* ready actors run in another order, with other budgets */
 
     /* Time. */
     fk_time step_ns;  /* that an access takes */
@@ -65,8 +65,8 @@ typedef struct fk_swarm {
     uint32_t jump_in; /* a sleep in so many ends with a jump of the clock; 0: never */
 
     /* Memory. */
-    uint32_t fail_in;     /* one allocation in so many fails; 0: none */
-    size_t memory_spare;  /* bytes above what the system needs at the start; 0: no limit */
+    uint32_t fail_in;    /* one allocation in so many fails; 0: none */
+    size_t memory_spare; /* bytes above what the system needs at the start; 0: no limit */
     bool creation_fails;
 
     /* The system. */
@@ -81,9 +81,9 @@ typedef struct fk_swarm {
     uint32_t acts_max; /* per message */
     uint32_t outside_acts;
     uint32_t outside_sends; /* percent of them that just send */
-    uint32_t stale_in; /* one target in so many may be long dead */
-    bool is_churning;  /* targets are mostly the youngest actors, which come and go */
-    uint32_t stop_at;  /* facts after which the system is stopped; 0: when it is at rest */
+    uint32_t stale_in;      /* one target in so many may be long dead */
+    bool is_churning;       /* targets are mostly the youngest actors, which come and go */
+    uint32_t stop_at;       /* facts after which the system is stopped; 0: when it is at rest */
     uint32_t weight[FK_ACT_COUNT];
     uint32_t weight_sum;
     uint8_t mailboxes; /* mask of fk_mailbox_kind */

@@ -97,8 +97,10 @@ static uint32_t choose(void *ctx, const fk_machine *m, uint32_t mask)
     if (w->decisions >= w->stall_end) w->stalled = 0;
     if ((mask & bit & ~w->stalled) != 0) {
         bool lingers = w->linger_after != 0 && last == w->linger_thread && --w->linger_after == 0;
-        if (lingers) stall(bit, draw);
-        else if ((draw & (s->switch_in - 1)) != 0) return last;
+        if (lingers)
+            stall(bit, draw);
+        else if ((draw & (s->switch_in - 1)) != 0)
+            return last;
         bool may_stall = s->stall_in != 0 && w->stalled == 0 && w->linger_after == 0;
         if (may_stall && (draw >> 8 & (s->stall_in - 1)) == 0) stall(bit, draw);
     }
@@ -182,8 +184,10 @@ typedef struct glance {
 static void glance_main(void *arg)
 {
     const glance *g = arg;
-    if (g->is_rest) g->watch->rest(g->next);
-    else g->watch->pause();
+    if (g->is_rest)
+        g->watch->rest(g->next);
+    else
+        g->watch->pause();
 }
 
 static bool look(glance g)

@@ -30,15 +30,15 @@ typedef struct fk_world {
     fk_rng schedule; /* of the machine */
     fk_time now;
     uint64_t decisions;
-    uint64_t stall_end; /* the decision at which those who stand go on */
-    uint32_t stalled;   /* mask of threads */
+    uint64_t stall_end;     /* the decision at which those who stand go on */
+    uint32_t stalled;       /* mask of threads */
     uint32_t linger_thread; /* will stand still ... */
     uint32_t linger_after;  /* ... after so many choices; 0: nobody will */
-    bool at_rest;       /* for ever, but for what main does next */
+    bool at_rest;           /* for ever, but for what main does next */
     bool (*awaited)(void);
     bool has_faults;
     size_t bytes, bytes_limit;
-    uint32_t blocks; /* allocated so far */
+    uint32_t blocks;              /* allocated so far */
     fk_half word[FK_WORLD_WORDS]; /* what workers sleep on */
     fk_half yields;
     fk_half naps;

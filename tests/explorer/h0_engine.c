@@ -362,7 +362,8 @@ static void futex_thread(void *state, uint32_t id)
 {
     futex *f = state;
     if (id == 0) {
-        while (fk__half_load(&f->word, FK_ACQUIRE) == 0) fk__machine_wait(&f->word.v, 0, NULL, NULL);
+        while (fk__half_load(&f->word, FK_ACQUIRE) == 0)
+            fk__machine_wait(&f->word.v, 0, NULL, NULL);
         f->is_awake = true;
         return;
     }

@@ -326,7 +326,7 @@ static fk_system *kernel_start(const kernel_config *config, uint32_t workers, ui
     fk__explore_label(&dispatch->inject, sizeof(fk_word), 1, "inject");
     fk__explore_label(&dispatch->idle, sizeof(fk_half), 1, "idle");
     fk__explore_label(&dispatch->shutdown, sizeof(fk_half), 1, "shutdown");
-    for (uint32_t i = 0; i < dispatch->workers; i++) {
+    for (uint32_t i = 0; i < dispatch->workers && i < KERNEL_WORKERS_MAX; i++) {
         static const char *const NAMES[KERNEL_WORKERS_MAX][5] = {
             { "next0", "bottom0", "top0", "state0", "inbox0" },
             { "next1", "bottom1", "top1", "state1", "inbox1" },

@@ -30,6 +30,7 @@ int main(int argc, char **argv)
     fk_props props = { .receive = ignore };
     char path[32];
     if (fk_system_start(&(fk_system_config){ .name = "million" }, &sys) != FK_OK) return 1;
+    if (count == 0) return 1;
     fk_stats_get(sys, &before);
     double began = now();
     for (uint64_t i = 0; i < count; i++) {

@@ -335,6 +335,7 @@ static fk_err timing(fk_ctx *ctx, void *state, const fk_msg *msg)
 
 static void target_is(sweep *s, fk_props props)
 {
+    if (s == NULL) return;
     if (props.state == NULL) props.state = &s->probe;
     CHECK_OK(fk_spawn(s->r.sys, FK_STR("target"), &props, &s->target));
 }

@@ -177,7 +177,7 @@ fk_err probe_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     p->sender = msg->sender;
     p->len = msg->len;
     size_t len = msg->len < sizeof(p->bytes) ? msg->len : sizeof(p->bytes);
-    if (len != 0) memcpy(p->bytes, msg->data, len);
+    if (len != 0 && msg->data != NULL) memcpy(p->bytes, msg->data, len);
     return FK_OK;
 }
 
