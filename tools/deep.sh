@@ -14,7 +14,7 @@ fraktor=build/release/bin/fraktor
 seeds() { "$fraktor" sim kernel --seed "${SEED:-$RANDOM$RANDOM}" --runs "$(scaled 2000000)"; }
 mutants() { "$fraktor" sim kernel --mutants; }
 explorer() {
-    EXPLORER_BOUND=${EXPLORER_BOUND:-4} ctest --preset release -R '^explorer_' --timeout "$(scaled 36000)"
+    EXPLORER_BOUND=${EXPLORER_BOUND:-3} ctest --preset release -R '^explorer_' --timeout "$(scaled 36000)"
 }
 stress() {
     local preset
