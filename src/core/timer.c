@@ -210,8 +210,8 @@ void fk__timers_run(fk_worker *worker, fk_worker *owner)
     fk__mem_lock(&sys->mem, &owner->wheel_lock);
     while ((entry = fk__wheel_take(&owner->wheel, worker->now)) != NULL) {
         fk_node *node = fire(worker, FK_CONTAINER(entry, fk_timer, entry));
-        if (node == NULL) { /* no memory: a tick later, then */
-            fk__wheel_add(&owner->wheel, entry, worker->now + ((fk_time)1 << FK_TICK_SHIFT));
+        if (node == NULL) { /* no memory: a tick later, then, but on the old grid */
+            fk__wheel_add(&owner->wheel, entry, entry->deadline);
             break;
         }
         fk__word_store(&node->link.next, 0, FK_RELAXED);

@@ -196,7 +196,7 @@ TEST(wheel_agrees_when_the_clock_begins_anywhere)
 TEST(wheel_timer_just_across_a_turn_of_all_levels_is_on_time)
 {
     static fk_wheel wheel;
-    fk_wheel_entry entry = { NULL, NULL, 0 };
+    fk_wheel_entry entry = { .deadline = 0 };
     fk_time now = (TICK << 36) - TICK;
     fk__wheel_init(&wheel, now);
     fk__wheel_add(&wheel, &entry, now + 10 * TICK);
@@ -207,7 +207,7 @@ TEST(wheel_timer_just_across_a_turn_of_all_levels_is_on_time)
 TEST(wheel_takes_in_order_of_time_and_equal_ones_as_they_came)
 {
     static fk_wheel wheel;
-    fk_wheel_entry entry[6] = { { NULL, NULL, 0 } };
+    fk_wheel_entry entry[6] = { { .deadline = 0 } };
     static const int TICKS[6] = { 5, 3, 5, 70, 3, 5000 };
     static const int ORDER[6] = { 1, 4, 0, 2, 3, 5 };
     fk__wheel_init(&wheel, 0);
@@ -224,7 +224,7 @@ TEST(wheel_is_exact_to_the_tick)
     static fk_wheel wheel;
     for (fk_time ticks = 1; ticks < 300; ticks++) {
         for (fk_time part = 0; part < 3; part++) {
-            fk_wheel_entry entry = { NULL, NULL, 0 };
+            fk_wheel_entry entry = { .deadline = 0 };
             fk_time deadline = ticks * TICK - (part == 0 ? 0 : part == 1 ? 1 : TICK - 1);
             fk__wheel_init(&wheel, 0);
             fk__wheel_add(&wheel, &entry, deadline);
