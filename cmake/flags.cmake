@@ -8,6 +8,10 @@ set(FK_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual
 if(FK_WERROR)
     list(APPEND FK_WARNINGS -Werror)
 endif()
+if(CMAKE_C_COMPILER_ID MATCHES Clang)
+    # FK_HOT functions are inline definitions with one external copy each, on purpose.
+    list(APPEND FK_WARNINGS -Wno-static-in-inline)
+endif()
 
 if(FK_SANITIZE STREQUAL "")
     set(FK_SANITIZE_FLAGS)

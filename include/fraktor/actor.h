@@ -47,7 +47,8 @@ typedef enum fk_dispatcher {
     FK_DISPATCHER_PINNED,      /* a thread of its own, for actors that block */
 } fk_dispatcher;
 
-/* What an actor is made of: copied by spawn. All zero but receive is fine. */
+/* What an actor is made of: copied by spawn. All zero but receive is fine. A system keeps a copy of
+ * each different one (init and state aside) until it ends, at most 65,536. */
 typedef struct fk_props {
     uint32_t size;         /* sizeof(fk_props), or 0 for the layout of release 0.1 */
     uint32_t throughput;   /* messages in a turn; 0: the system's */
@@ -68,6 +69,7 @@ typedef struct fk_props {
 /* ---- inside receive and the hooks ------------------------------------------------------- */
 
 FK_API fk_ref fk_self(const fk_ctx *ctx);
+/* For an actor that fk_spawn() made, /user; stopping that ends all actors. */
 FK_API fk_ref fk_parent(const fk_ctx *ctx);
 FK_API fk_system *fk_system_of(const fk_ctx *ctx);
 /* The moment this call is made, on the port's clock. */
@@ -80,7 +82,7 @@ FK_API fk_err fk_tell(fk_ctx *ctx, fk_ref to, fk_out msg);
 /* To the sender of the message being handled. */
 FK_API fk_err fk_reply(fk_ctx *ctx, fk_out msg);
 /* Passes the message being handled on, with its original sender; this actor's receive must not
- * touch it afterwards. Large payloads move, the rest is copied. */
+ * touch it afterwards. Large payloads move, the rest is copied. FK_E_STATE as for fk_stash(). */
 FK_API fk_err fk_forward(fk_ctx *ctx, fk_ref to);
 
 /* Makes a child. An empty name gives a generated one ($a, $b, ...). */
@@ -89,13 +91,15 @@ FK_API FK_MUST_USE fk_err fk_spawn_child(fk_ctx *ctx, fk_str name, const fk_prop
 /* This actor stops when receive returns; what is left in its mailbox becomes dead letters. */
 FK_API void fk_stop_self(fk_ctx *ctx);
 
-/* Replaces receive, remembering the one before; unbecome goes back. FK_E_NOMEM changes nothing,
- * unbecome without become is FK_E_STATE. */
+/* Replaces receive, remembering the one before; unbecome goes back. FK_E_NOMEM and, 1,024 deep,
+ * FK_E_LIMIT change nothing; unbecome without become is FK_E_STATE. */
 FK_API FK_MUST_USE fk_err fk_become(fk_ctx *ctx, fk_receive_fn receive);
 FK_API FK_MUST_USE fk_err fk_unbecome(fk_ctx *ctx);
 
 /* Sets the message being handled aside; unstash puts all of them before the mailbox, in their
- * old order. FK_E_FULL over stash_max, FK_E_NOMEM; then the message is still being handled.
+ * old order. FK_E_FULL over stash_max, FK_E_NOMEM, FK_E_STATE (no message, stashed or forwarded
+ * already, a receive timeout, or a periodic timer's with a drop function); then the message is
+ * still being handled.
  * What is in the stash when the actor stops becomes dead letters. */
 FK_API FK_MUST_USE fk_err fk_stash(fk_ctx *ctx);
 FK_API FK_MUST_USE fk_err fk_unstash_all(fk_ctx *ctx);

@@ -104,7 +104,7 @@ extern FK_API const fk_type fk_type_poison;
 /* Large or shared data: one block, made here, filled by the caller, sent by FK_MSG_PAYLOAD
  * without copying. type may be NULL (fk_type_bytes). A send takes one share; fk_payload_share()
  * adds one, so that the same bytes can be sent to many; then nobody may write to them.
- * The type's drop runs on the data with the last share. Any thread. */
+ * The type's drop runs on the data with the last share. Any thread; not after the system's end. */
 typedef struct fk_payload fk_payload;
 struct fk_system;
 

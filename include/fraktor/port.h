@@ -43,7 +43,9 @@ typedef struct fk_port {
     fk_time (*now)(void *ctx);  /* monotonic nanoseconds, counting suspend */
     fk_time (*wall)(void *ctx); /* since 1970, for people only */
     void (*random)(void *ctx, void *buf, size_t len);
-    void (*lock)(void *ctx, fk_lock *lock); /* held for a few dozen instructions, never nested */
+    /* Held briefly. Up to three may nest, always in the same order, and alloc may be called while
+     * one is held; never wake, wait or user code. */
+    void (*lock)(void *ctx, fk_lock *lock);
     void (*unlock)(void *ctx, fk_lock *lock);
     void (*wake)(void *ctx, uint32_t worker);             /* it has work; called anywhere */
     void (*panic)(void *ctx, const char *file, int line); /* does not return */

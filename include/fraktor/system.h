@@ -6,8 +6,9 @@
  * Systems. A system is a value: everything hangs off one fk_system pointer, a process
  * may hold many, and nothing is shared between them.
  *
- * All functions here may be called from any thread, inside receive too, except
- * fk_system_stop(), which waits for the actors and so must be called from outside.
+ * All functions here may be called from any thread, inside receive too, except the two that wait
+ * for actors, fk_system_stop() and fk_await_stopped(): from inside, and from callbacks, they give
+ * FK_E_STATE. sys must be valid; refs may be anything.
  */
 
 #include "fraktor/actor.h"
@@ -71,15 +72,18 @@ typedef struct fk_system_config {
     const fk_port *port; /* NULL: the host's; copied */
 } fk_system_config;
 
-/* Starts a system with its worker threads. Fails with FK_E_INVALID, FK_E_NOMEM, FK_E_OS. */
+/* Starts a system with its worker threads. Fails with FK_E_INVALID, FK_E_NAME, FK_E_NOMEM,
+ * FK_E_LIMIT, FK_E_OS. */
 FK_API FK_MUST_USE fk_err fk_system_start(const fk_system_config *config, fk_system **out);
 /* Stops all actors, children before parents, waits for them, joins the threads and frees
- * everything; sys is gone afterwards, so no other thread may use it any more. FK_E_STATE when
- * called inside receive (nothing happens then). */
+ * everything; sys is gone afterwards, so no other thread may use it any more, and payloads that
+ * were never sent must have been put back. FK_E_STATE when called inside receive or a callback
+ * (nothing happens then). */
 FK_API fk_err fk_system_stop(fk_system *sys);
 
 /* Makes an actor under /user. An empty name gives a generated one. Fails with FK_E_INVALID,
- * FK_E_NAME, FK_E_RESERVED, FK_E_NAME_TAKEN, FK_E_LIMIT, FK_E_NOMEM, FK_E_STOPPING, FK_E_OS. */
+ * FK_E_NAME, FK_E_RESERVED, FK_E_NAME_TAKEN, FK_E_LIMIT, FK_E_NOMEM, FK_E_STOPPING, FK_E_OS, and
+ * FK_E_UNSUPPORTED (pinned, without threads). */
 FK_API FK_MUST_USE fk_err fk_spawn(fk_system *sys, fk_str name, const fk_props *props, fk_ref *out);
 
 /* Sends without a sender, or in the name of one. As fk_tell(). */

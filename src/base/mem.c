@@ -17,12 +17,14 @@ fk_err fk__mem_alloc(fk_mem *mem, size_t size, const fk_site *site, void **out)
     FK_ASSERT(size > 0);
     *out = NULL;
 
-    /* Counted first and taken back on refusal, so that two threads cannot both pass the limit. */
-    uintptr_t before = fk__word_add(&mem->used, size, FK_RELAXED);
+    /* By compare-exchange: a request that is refused must not make others look refused. */
+    size_t max = mem->max != 0 ? mem->max : SIZE_MAX / 2;
+    uintptr_t used = fk__word_load(&mem->used, FK_RELAXED);
+    do {
+        if (size > max || used > max - size) return mem->max != 0 ? FK_E_LIMIT : FK_E_NOMEM;
+    } while (!fk__word_cas(&mem->used, &used, used + size, FK_RELAXED));
     fk_err err = FK_OK;
-    if (mem->max != 0 && (size > mem->max || before > mem->max - size)) {
-        err = FK_E_LIMIT;
-    } else if (mem->port.admit != NULL && !mem->port.admit(mem->port.ctx, site, size)) {
+    if (mem->port.admit != NULL && !mem->port.admit(mem->port.ctx, site, size)) {
         err = FK_E_NOMEM;
     } else {
         *out = mem->port.alloc(mem->port.ctx, NULL, 0, size);

@@ -40,7 +40,7 @@ typedef struct fk_wheel_entry {
 typedef struct fk_wheel {
     uint64_t tick; /* everything due at or before this tick has been taken out */
     uint64_t count;
-    uint64_t near_words;                     /* a bit per word of near_occupied that is not 0 */
+    uint64_t near_words;                        /* a bit per word of near_occupied that is not 0 */
     uint64_t near_occupied[FK_WHEEL_NEAR / 64]; /* a bit per slot */
     uint64_t occupied[FK_WHEEL_LEVELS];
     /* Lists, linked to themselves when empty. */

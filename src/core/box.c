@@ -11,6 +11,7 @@ struct fk_box {
     bool is_poisoned; /* what comes now comes after the end */
     fk_node *first, *last;
     uint32_t waiters; /* threads that sleep until there is room */
+    uint32_t popped;  /* messages taken since they were last notified */
     fk_half room;     /* what they sleep on: changes when there is some */
     fk_box *next;     /* free boxes */
     fk_box *all;      /* every box */
@@ -184,8 +185,12 @@ fk_node *fk__box_pop(fk_box *box, fk_system *sys)
 {
     fk__mem_lock(&sys->mem, &box->lock);
     fk_node *node = take_first(box);
-    /* Half empty, so that a flood of waiters is not woken one by one. */
-    bool notify = box->waiters != 0 && box->count <= box->capacity / 2;
+    /* When half empty, so that a flood of waiters is not woken one by one; but others may keep it
+     * fuller than that, so also after as many messages. */
+    box->popped = box->waiters != 0 ? box->popped + 1 : 0;
+    bool notify =
+        box->waiters != 0 && (box->count <= box->capacity / 2 || box->popped > box->capacity / 2);
+    if (notify) box->popped = 0;
     fk__mem_unlock(&sys->mem, &box->lock);
     if (notify) room_notify(sys, box);
     return node;

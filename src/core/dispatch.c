@@ -25,7 +25,7 @@ enum {
     STUCK_NS = 100000,    /* an owner that has not moved for so long is stuck */
     SPINS = 400,          /* looks before the sentinel sleeps, when it found work lately */
     SENTINEL_NS = 500000, /* its first sleep; doubles up to 2^SENTINEL_DOUBLINGS times */
-    SENTINEL_DOUBLINGS = 4,
+    SENTINEL_DOUBLINGS = 1,
     CHATTER_SHARE = 4,  /* more than 1/4 of the turns are foreign, and ... */
     CHATTER_NS = 250,   /* ... a message takes less than this: parallelism does not pay */
     CALM_TICKS_MIN = 8, /* 8 ms */
@@ -276,8 +276,10 @@ static void window_begin(fk_worker *worker)
     worker->window = worker->now;
     worker->window_turns = worker_turns(worker);
     worker->foreign = 0;
-    fk__stat_add(&worker->local.stats.processed, (uintptr_t)(worker->done - worker->done_counted));
+    uint64_t seen = worker->done - worker->done_counted - worker->unseen;
+    fk__stat_add(&worker->local.stats.processed, (uintptr_t)seen);
     worker->done_counted = worker->done;
+    worker->unseen = 0;
 }
 
 /* True: this worker should stop, see settle(). */

@@ -56,6 +56,7 @@ struct fk_worker {
     uint64_t done;         /* messages handled, ever */
     uint64_t done_limit;   /* where `done` will be when the budget of this turn is used up */
     uint64_t done_counted; /* what the statistics know */
+    uint64_t unseen;       /* of what is not counted yet: poison, cancelled timers */
     uint32_t backoff;      /* of the sentinel's sleep */
     fk_time now;           /* refreshed every 64 turns and when idle */
     fk_time window;        /* when the 64 turns began ... */

@@ -100,6 +100,7 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
         worker->ctx.node = NULL;
         worker->ctx.msg = NULL;
         cell->props->stop(&worker->ctx, cell->state);
+        worker->ctx.detail[0] = '\0'; /* a stop hook cannot fail */
     }
     if (cell->extras != NULL) fk__extras_fini(worker, cell);
     if (cell->children != NULL) fk__children_fini(&worker->local, cell);
@@ -115,7 +116,7 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
     fk__half_swap(&cell->generation, generation + 1, FK_SEQ_CST);
     drain(worker, cell);
     fk__word_store(&cell->box, 0, FK_RELAXED);
-    fk__stat_add(&worker->local.stats.stopped, 1);
+    if (parent != NULL) fk__stat_add(&worker->local.stats.stopped, 1);
     if ((gate & FK_GATE_PINNED) != 0) fk__worker_unpin(fk__word_ptr(&cell->pinned, FK_RELAXED));
     if (parent != NULL) {
         cell->ended.cell = cell;

@@ -184,7 +184,6 @@ static int64_t priority_of(const fk_cell *cell, const fk_node *node)
 {
     fk_msg msg;
     if ((node->flags & FK_NODE_TIMER) != 0) return 0; /* its message is looked up on delivery */
-    if ((node->flags & FK_NODE_POISON) != 0) return INT64_MAX; /* not the user's: after all else */
     fk__node_view(node, cell->sys->id, &msg);
     int64_t priority = cell->props->priority(&msg);
     if (cell->props->mailbox == FK_MAILBOX_CONTROL) return priority < 0 ? -1 : 0;
@@ -196,12 +195,16 @@ static void heap_fill(fk_worker *worker, fk_cell *cell)
 {
     fk_extras *extras = cell->extras;
     fk_link *link;
-    while ((link = fk__mailbox_peek(cell)) != NULL) {
+    /* What comes after poison stays in the queue: it comes too late, however urgent. */
+    while (extras->poison == NULL && (link = fk__mailbox_peek(cell)) != NULL) {
         if (heap_reserve(&worker->local, extras) != FK_OK) return;
         fk__cell_advance(worker, cell, link);
         fk_node *node = FK_CONTAINER(link, fk_node, link);
         node->flags |= FK_NODE_LIVE;
-        heap_push(extras, priority_of(cell, node), node);
+        if ((node->flags & FK_NODE_POISON) != 0)
+            extras->poison = node; /* when all else is done */
+        else
+            heap_push(extras, priority_of(cell, node), node);
     }
 }
 
@@ -215,7 +218,12 @@ fk_node *fk__extras_take(fk_worker *worker, fk_cell *cell)
         return NULL;
     }
     heap_fill(worker, cell);
-    return heap_take(extras);
+    node = heap_take(extras);
+    if (node == NULL) {
+        node = extras->poison;
+        extras->poison = NULL;
+    }
+    return node;
 }
 
 /* ---- the end ----------------------------------------------------------------------------- */
@@ -229,6 +237,7 @@ void fk__extras_fini(fk_worker *worker, fk_cell *cell)
     while ((node = nodes_take(&extras->front)) != NULL) fk__cell_dead_node(worker, cell, node);
     while ((node = nodes_take(&extras->stash)) != NULL) fk__cell_dead_node(worker, cell, node);
     while ((node = heap_take(extras)) != NULL) fk__cell_dead_node(worker, cell, node);
+    if (extras->poison != NULL) fk__cell_dead_node(worker, cell, extras->poison);
     nodes_fini(local, &extras->front);
     nodes_fini(local, &extras->stash);
     fk__cache_free(&local->cache, extras->heap, extras->heap_capacity * sizeof(*extras->heap));

@@ -29,6 +29,7 @@ struct fk_extras {
     fk_heap_item *heap;
     uint32_t heap_count, heap_capacity;
     uint64_t heap_order;
+    fk_node *poison; /* waits until the heap is empty */
     fk_receive_fn *behaviour;
     uint32_t behaviour_count, behaviour_capacity;
     fk_timers timers;

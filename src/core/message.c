@@ -118,6 +118,7 @@ fk_err fk__node_fill(fk_cache *cache, fk_node *node, size_t room, fk_out out)
     if (out.type == &fk_type_clash) return FK_E_INVALID; /* two types of one name: message.h */
     if (out.type == &fk_type_payload) {
         memcpy(&payload, &out.data, sizeof(payload)); /* taken: the const was the caller's */
+        if (payload == NULL) return FK_E_INVALID;
         set_payload(node, payload);
         return FK_OK;
     }
@@ -224,7 +225,7 @@ void fk__node_view(const fk_node *node, uint32_t system, fk_msg *out)
 void fk__out_view(fk_out out, fk_ref sender, fk_msg *msg)
 {
     *msg = (fk_msg){ out.type, out.data, out.type->size, sender };
-    if (out.type == &fk_type_payload) {
+    if (out.type == &fk_type_payload && out.data != NULL) {
         const fk_payload *payload = out.data;
         *msg = (fk_msg){ payload->type, payload->data, payload->len, sender };
     } else if (type_is_string(out.type)) {

@@ -30,7 +30,8 @@ bool fk__park(fk_worker *worker)
 {
     fk_dispatch *dispatch = &worker->sys->dispatch;
     fk__stat_add(&worker->parks, 1);
-    fk__half_swap(&worker->state, FK_WORKER_PARKED, FK_SEQ_CST);
+    /* Counted before it can be woken: a waker counts us out, and the count must not go below zero
+     * and borrow from the sentinel's bit. */
     if (!worker->is_pinned) {
         uint32_t before = fk__half_add(&dispatch->idle, 1, FK_SEQ_CST);
         if (worker->is_sentinel && (before & FK_IDLE_PARKED) + 1 == dispatch->workers) {
@@ -39,6 +40,7 @@ bool fk__park(fk_worker *worker)
             worker->is_sentinel = false;
         }
     }
+    fk__half_swap(&worker->state, FK_WORKER_PARKED, FK_SEQ_CST);
     bool work = fk__word_load(&worker->inbox, FK_SEQ_CST) != 0;
     work = work || (!worker->is_pinned && fk__word_load(&dispatch->inject, FK_SEQ_CST) != 0);
     work = FK_SAFEGUARD(PARK_RECHECK) && work;
@@ -61,7 +63,8 @@ bool fk__wake_one(fk_system *sys)
     for (uint32_t i = 0; i < dispatch->workers; i++) {
         uint32_t id = (start + i) % dispatch->workers;
         fk_worker *worker = dispatch->worker[id];
-        if (fk__half_load(&worker->state, FK_RELAXED) != FK_WORKER_PARKED) continue;
+        /* Seq_cst: who is counted but not yet parked will look at inject after it is. */
+        if (fk__half_load(&worker->state, FK_SEQ_CST) != FK_WORKER_PARKED) continue;
         if (!state_take(worker)) continue;
         fk__half_add(&dispatch->idle, (uint32_t)-1, FK_SEQ_CST);
         fk__half_store(&dispatch->wake_hint, id, FK_RELAXED);

@@ -45,7 +45,9 @@ static fk_err equip(fk_local *local, fk_cell *cell, const fk_props *props, uint3
         fk_box *box;
         uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED) + 1;
         FK_TRY(fk__box_get(local, cell, generation, props, &box));
-        fk__word_store(&cell->box, (uintptr_t)box, FK_RELAXED);
+        /* Release pairs with the acquire in box.c: a sender with a ref of the last generation may
+         * find this box, and must find it initialised. */
+        fk__word_store(&cell->box, (uintptr_t)box, FK_RELEASE);
         *gate |= FK_GATE_BOUNDED;
         cell->flags |= FK_CELL_BOXED;
     }

@@ -219,7 +219,10 @@ void fk_stats_get(fk_system *sys, fk_stats *out)
         out->parks += read_stat(&dispatch->worker[i]->parks);
     }
     fk__mem_lock(&sys->mem, &sys->lock);
-    for (fk_worker *w = dispatch->pinned; w != NULL; w = w->pinned_next) stats_add(out, &w->local);
+    for (fk_worker *w = dispatch->pinned; w != NULL; w = w->pinned_next) {
+        stats_add(out, &w->local);
+        out->parks += read_stat(&w->parks);
+    }
     fk__mem_unlock(&sys->mem, &sys->lock);
     out->spawned -= 1; /* the guardian is not the user's */
     out->actors = out->spawned - out->stopped;
@@ -229,11 +232,13 @@ void fk_stats_get(fk_system *sys, fk_stats *out)
 /* Gone and forgotten: its name is free again. */
 static bool is_gone(const fk_system *sys, fk_ref ref)
 {
-    if (fk__cell_resolve(sys, ref) != NULL) return false;
     if (ref.system != sys->id || (ref.generation & 1) == 0) return true;
     const fk_cell *cell = fk__slots_at(&sys->slots, ref.slot);
     if (cell == NULL) return true;
-    if (fk__half_load(&cell->generation, FK_SEQ_CST) != ref.generation + 1) return true;
+    /* Seq_cst, not by fk__cell_resolve: see notify_waiters. */
+    uint32_t generation = fk__half_load(&cell->generation, FK_SEQ_CST);
+    if (generation == ref.generation) return false;
+    if (generation != ref.generation + 1) return true;
     return (fk__half_load(&cell->gate, FK_SEQ_CST) & FK_GATE_ENDING) == 0;
 }
 
@@ -241,6 +246,8 @@ fk_err fk_await_stopped(fk_system *sys, fk_ref ref, fk_time timeout)
 {
     const fk_port *port = &sys->mem.port;
     if (port->wait == NULL) return FK_E_UNSUPPORTED;
+    if (is_gone(sys, ref)) return FK_OK;
+    if (sys->host.is_inside != NULL && sys->host.is_inside(sys->host.ctx)) return FK_E_STATE;
     fk_time deadline = fk__time_add(fk__system_now(sys), timeout);
     fk_err err = FK_OK;
     fk__half_add(&sys->waiters, 1, FK_SEQ_CST); /* pairs with notify_waiters */

@@ -33,7 +33,6 @@ struct fk_system {
     fk_mem mem;
     fk_time slice;
     fk_hash_key key;
-    uint64_t boot; /* first uid */
     void *user;
     fk_dead_letter_fn on_dead_letter;
     fk_failure_fn on_failure;

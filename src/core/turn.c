@@ -91,7 +91,10 @@ static FK_HOT fk_err deliver(fk_worker *worker, fk_cell *cell, fk_node *node, co
 static fk_err deliver_timer(fk_worker *worker, fk_cell *cell, fk_node *node)
 {
     fk_msg msg;
-    if (!fk__timer_arrived(worker, cell, node, &msg)) return FK_OK;
+    if (!fk__timer_arrived(worker, cell, node, &msg)) {
+        worker->unseen++;
+        return FK_OK;
+    }
     fk_err err = deliver(worker, cell, node, &msg);
     fk__timer_delivered(worker);
     return err;
@@ -110,6 +113,7 @@ static fk_err deliver_any(fk_worker *worker, fk_cell *cell, fk_node *node)
     if ((node->flags & FK_NODE_TIMER) != 0) return deliver_timer(worker, cell, node);
     if ((node->flags & FK_NODE_POISON) != 0) {
         cell->flags |= FK_CELL_LEAVING;
+        worker->unseen++;
         return FK_OK;
     }
     fk_msg msg;

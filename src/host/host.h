@@ -20,7 +20,8 @@ typedef struct fk_host {
     fk_system *sys;
     fk_thread *threads; /* under lock once the system runs */
     fk_lock lock;
-    int fd; /* of a system without threads, or -1 */
+    int fd;         /* of a system without threads, or -1 */
+    fk_half driver; /* of such a system: the thread that ran it last */
     fk_half word[FK_WORKERS_MAX];
 } fk_host;
 

@@ -47,12 +47,19 @@ static fk_time time_left(fk_system *sys)
     return left > 0 ? left : 0;
 }
 
+/* Rounded up: never early. As poll() wants it. */
+static int to_ms(fk_time timeout)
+{
+    if (timeout == FK_NEVER) return -1;
+    if (timeout <= 0) return 0;
+    fk_time ms = timeout / FK_MILLIS(1) + (timeout % FK_MILLIS(1) != 0);
+    return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
 int fk_host_timeout_ms(fk_system *sys)
 {
-    fk_time left = time_left(sys);
-    if (left == FK_NEVER) return -1;
-    fk_time ms = (left + FK_MILLIS(1) - 1) / FK_MILLIS(1); /* up: never early */
-    return ms > INT_MAX ? INT_MAX : (int)ms;
+    if (fk__host_of(sys)->fd < 0) return -1;
+    return to_ms(time_left(sys));
 }
 
 static void drain(int fd)
@@ -65,14 +72,14 @@ static void drain(int fd)
 size_t fk_host_run_once(fk_system *sys, fk_time timeout)
 {
     fk_host *host = fk__host_of(sys);
-    if (host->fd < 0) return 0;
+    if (host->fd < 0 || fk__host_inside == sys) return 0; /* not from within its own actors */
+    fk__half_store(&host->driver, (uint32_t)gettid(), FK_RELAXED);
     fk_worker *worker = sys->dispatch.worker[0];
-    if (timeout != 0) {
+    if (timeout > 0) {
         fk_time left = time_left(sys);
         if (left < timeout) timeout = left;
         struct pollfd p = { host->fd, POLLIN, 0 };
-        fk_time ms = timeout == FK_NEVER ? -1 : (timeout + FK_MILLIS(1) - 1) / FK_MILLIS(1);
-        poll(&p, 1, ms > INT_MAX ? INT_MAX : (int)ms);
+        poll(&p, 1, to_ms(timeout));
     }
     drain(host->fd); /* before running: what comes now makes it readable again */
     uint32_t before = fk__half_load(&worker->turns, FK_RELAXED);

@@ -49,6 +49,7 @@ static void *host_alloc(void *ctx, void *ptr, size_t old_size, size_t new_size)
             free(ptr);
         return NULL;
     }
+    if (new_size > SIZE_MAX / 2) return NULL; /* rounding up must not wrap */
     if (new_size >= PAGES_FROM) return pages_alloc(pages_round(new_size));
     if (new_size % FK_PAGE_SIZE == 0) return aligned_alloc(FK_PAGE_SIZE, new_size);
     return malloc(new_size);

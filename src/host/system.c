@@ -44,7 +44,9 @@ static void thread_wake(void *ctx, uint32_t worker)
 static bool host_is_inside(void *ctx)
 {
     const fk_host *host = ctx;
-    return fk__host_inside == host->sys;
+    if (fk__host_inside == host->sys) return true;
+    /* The thread that drives a loop must not wait for it. */
+    return host->fd >= 0 && fk__half_load(&host->driver, FK_RELAXED) == (uint32_t)gettid();
 }
 
 static uint32_t *host_reporting(void *ctx)
@@ -73,8 +75,8 @@ static fk_err thread_start(void *ctx, fk_worker *worker)
         fk__mem_free(&sys->mem, thread, sizeof(*thread));
         return FK_E_OS;
     }
-    snprintf(name, sizeof(name), "%s-%u", worker->is_pinned ? "fk-pinned" : "fk-worker",
-             worker->id % 10000);
+    snprintf(name, sizeof(name), "%.9s-%c%u", sys->name, worker->is_pinned ? 'p' : 'w',
+             worker->id % 1000);
     pthread_setname_np(thread->id, name);
     fk__mem_lock(&sys->mem, &host->lock);
     thread->next = host->threads;
@@ -149,6 +151,7 @@ fk_err fk_system_start(const fk_system_config *config, fk_system **out)
     const char *pools = getenv("FK_POOLS");
     if (pools != NULL && strcmp(pools, "malloc") == 0) own.pools_malloc = true;
     bool threads = config->workers != FK_WORKERS_NONE;
+    if (threads && port.wait == NULL) return FK_E_INVALID; /* stopping has to wait for them */
     uint32_t workers = !threads ? 1 : config->workers != 0 ? config->workers : cores();
     fk_system *sys;
     FK_TRY(fk__system_create(&own, &port, workers, &sys));
@@ -160,8 +163,8 @@ fk_err fk_system_start(const fk_system_config *config, fk_system **out)
 fk_err fk_system_stop(fk_system *sys)
 {
     if (sys == NULL) return FK_E_INVALID;
-    if (fk__host_inside == sys) return FK_E_STATE;
     fk_host *host = fk__host_of(sys);
+    if (fk__host_inside == sys || *host_reporting(host) != 0) return FK_E_STATE;
     fk_ref guardian = fk__cell_ref(sys->guardian);
     fk__system_begin_stop(sys);
     if (host->fd >= 0) {

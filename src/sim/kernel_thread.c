@@ -100,6 +100,21 @@ static void look_at_stats(void)
     if (stats.spawned > l->person_count) fk__world_fail("A15", "more spawned than asked for");
 }
 
+/* Of an actor that may end meanwhile. */
+static void look_at_path(void)
+{
+    static const char USER[] = "/user/";
+    char path[64];
+    uint32_t actor = fk__kernel_pick();
+    if (actor == FK_NOBODY) return;
+    size_t len = fk_path_of(fk__kernel.sys, l->person[actor].ref, path, sizeof(path));
+    bool is_path = len > sizeof(USER) - 1 && memcmp(path, USER, sizeof(USER) - 1) == 0;
+    if (len != 0 && !is_path) fk__world_fail("A7", "the path of a%u is wrong", (unsigned)actor);
+    if (len == 0 && !l->person[actor].is_gone) {
+        fk__world_fail("A7", "a%u lives and has no path", (unsigned)actor);
+    }
+}
+
 static void act_outside(void)
 {
     uint32_t draw = fk__world_below(100);
@@ -120,6 +135,7 @@ static void act_outside(void)
     case 9: await_stopped(); break;
     case 10: unsent_payload(); break;
     case 11: look_at_stats(); break;
+    case 12: look_at_path(); break;
     default:
         if (fk__world_swarm()->is_churning)
             fk__kernel_stop_other(FK_NOBODY);

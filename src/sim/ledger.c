@@ -53,8 +53,11 @@ static void print_actor(FILE *out, const char *before, uint32_t actor)
 
 void fk__fact_print(FILE *out, const fk_fact *fact)
 {
-    fprintf(out, "%14.6f ms  t%-2u %-20s ", (double)fact->at / 1e6, (unsigned)fact->thread,
-            fact_text(fact->kind));
+    char thread[16] = "-"; /* while nobody runs */
+    if (fact->thread < FK_MACHINE_THREADS_MAX) {
+        snprintf(thread, sizeof(thread), "t%u", (unsigned)fact->thread);
+    }
+    fprintf(out, "%14.6f ms  %-3s %-20s ", (double)fact->at / 1e6, thread, fact_text(fact->kind));
     print_actor(out, "", fact->actor);
     print_actor(out, " ", fact->other);
     fprintf(out, " #%u %u\n", (unsigned)fact->number, (unsigned)fact->detail);

@@ -176,8 +176,9 @@ void fk__alarm_timeout(uint32_t actor)
 
 void fk__alarm_check_due(fk_time next)
 {
-    /* Rounded up to a tick; found by a look at the wheel that is perhaps one tick later. */
-    const fk_time patience = (fk_time)3 << FK_TICK_SHIFT;
+    /* Rounded up to a tick and found by a look at the wheel that is perhaps one tick later; and a
+     * worker sleeps for a time that it worked out a little before, while others' work took some. */
+    const fk_time patience = (fk_time)16 << FK_TICK_SHIFT;
     for (uint32_t i = 0; i < l->person_count; i++) {
         const fk_person *p = &l->person[i];
         if (p->is_stopping || p->is_leaving) continue;
