@@ -11,6 +11,8 @@ endif()
 if(CMAKE_C_COMPILER_ID MATCHES Clang)
     # FK_HOT functions are inline definitions with one external copy each, on purpose.
     list(APPEND FK_WARNINGS -Wno-static-in-inline)
+    # What valgrind of Debian 12 can read.
+    list(APPEND FK_WARNINGS -gdwarf-4)
 endif()
 
 if(FK_SANITIZE STREQUAL "")

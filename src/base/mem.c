@@ -22,7 +22,7 @@ fk_err fk__mem_alloc(fk_mem *mem, size_t size, const fk_site *site, void **out)
     uintptr_t used = fk__word_load(&mem->used, FK_RELAXED);
     do {
         if (size > max || used > max - size) return mem->max != 0 ? FK_E_LIMIT : FK_E_NOMEM;
-    } while (!fk__word_cas(&mem->used, &used, used + size, FK_RELAXED));
+    } while (!fk__word_cas(&mem->used, &used, used + size, FK_ACQ_REL));
     fk_err err = FK_OK;
     if (mem->port.admit != NULL && !mem->port.admit(mem->port.ctx, site, size)) {
         err = FK_E_NOMEM;
