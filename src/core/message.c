@@ -201,7 +201,7 @@ void fk__out_drop(fk_cache *cache, fk_out out)
     if (out.type == &fk_type_payload) {
         fk_payload *payload;
         memcpy(&payload, &out.data, sizeof(payload));
-        fk__payload_put(cache, payload);
+        if (payload != NULL) fk__payload_put(cache, payload);
     } else if (out.type->drop != NULL) {
         void *data;
         memcpy(&data, &out.data, sizeof(data)); /* taken: drop may change what it releases */
@@ -225,7 +225,8 @@ void fk__node_view(const fk_node *node, uint32_t system, fk_msg *out)
 void fk__out_view(fk_out out, fk_ref sender, fk_msg *msg)
 {
     *msg = (fk_msg){ out.type, out.data, out.type->size, sender };
-    if (out.type == &fk_type_payload && out.data != NULL) {
+    if (out.data == NULL) return; /* nothing to show */
+    if (out.type == &fk_type_payload) {
         const fk_payload *payload = out.data;
         *msg = (fk_msg){ payload->type, payload->data, payload->len, sender };
     } else if (type_is_string(out.type)) {

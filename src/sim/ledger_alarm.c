@@ -21,8 +21,9 @@ uint32_t fk__alarm_start(const fk_alarm *alarm)
 {
     uint32_t number = l->alarm_count;
     if (number >= FK_TIMERS_MAX) fk__world_fail("ledger", "too many timers");
-    l->alarm[number] = *alarm;
-    l->alarm[number].due = fk__world_now() + alarm->period;
+    fk_alarm *entry = &l->alarm[number % FK_TIMERS_MAX];
+    *entry = *alarm;
+    entry->due = fk__world_now() + alarm->period;
     l->alarm_count++;
     fk__ledger_note(FK_FACT_TIMER_START, alarm->actor, FK_NOBODY, number, alarm->mode);
     return number;

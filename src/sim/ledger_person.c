@@ -20,7 +20,7 @@ uint32_t fk__person_spawn(const fk_person *person)
 {
     uint32_t actor = l->person_count;
     if (actor >= FK_ACTORS_MAX) fk__world_fail("ledger", "too many actors");
-    l->person[actor] = *person;
+    l->person[actor % FK_ACTORS_MAX] = *person;
     l->person_count++;
     if (person->parent != FK_NOBODY) l->person[person->parent].children++;
     fk__ledger_note(FK_FACT_SPAWN, actor, person->parent, person->name, person->mailbox);

@@ -147,7 +147,7 @@ static fk_err reply_one(fk_ctx *ctx, void *state, const fk_msg *msg)
 TEST(ref_of_another_system_as_sender_gets_no_reply_here)
 {
     rig a, b;
-    probe p, q;
+    probe p = { .count = 0 }, q;
     fk_ref answerer;
     rig_start(&a);
     rig_start(&b);
