@@ -53,7 +53,19 @@ extern "C" {
     X(E_FOREIGN, 14, "the reference belongs to another system")                                    \
     X(E_OS, 15, "the operating system refused")                                                    \
     X(E_UNSUPPORTED, 16, "this port or build cannot do that")                                      \
-    X(E_FAILED, 17, "the actor failed")
+    X(E_FAILED, 17, "the actor failed")                                                            \
+    X(E_EMPTY, 18, "the text is empty")                                                            \
+    X(E_SCHEME, 19, "the scheme is missing or not one of this system's")                           \
+    X(E_NO_SYSTEM, 20, "the path names no actor system")                                           \
+    X(E_SYSTEM, 21, "the name is not a legal system name")                                         \
+    X(E_AUTHORITY, 22, "the host or the port is not valid")                                        \
+    X(E_PERCENT, 23, "a percent escape is not '%' and two hexadecimal digits")                     \
+    X(E_UID, 24, "the uid is not a legal number")                                                  \
+    X(E_ESCAPE, 25, "the relative path climbs above its guardian")                                 \
+    X(E_PID_UNKNOWN, 26, "no actor lives at that path")                                            \
+    X(E_UNRESOLVED, 27, "the other system has not been reached yet")                               \
+    X(E_QUARANTINED, 28, "the other system is quarantined")                                        \
+    X(E_UID_RESERVED, 29, "the path and uid belong to an actor that died not long ago")
 
 typedef enum fk_err {
 #define FK_ERR_ENUM(name, number, text) FK_##name = number,
