@@ -34,6 +34,8 @@ _Noreturn void fk__assert_failed(const char *file, int line);
  * everywhere. FK_COLD: kept out of the way of what is hot. */
 #define FK_HOT  inline __attribute__((always_inline))
 #define FK_COLD __attribute__((noinline))
+/* Nothing, but the compiler cannot know: the branch that leads here stays one. */
+#define FK_KEEP_BRANCH() __asm__ volatile("")
 
 #define FK_LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define FK_UNLIKELY(condition) __builtin_expect(!!(condition), 0)

@@ -60,12 +60,14 @@ typedef struct fk_pool {
     fk_depot depot[FK_CLASS_COUNT];
 } fk_pool;
 
+typedef struct fk_stack {
+    fk_block *head;
+    fk_block *full; /* a second magazine, full or NULL */
+    uint32_t count; /* of head */
+} fk_stack;
+
 typedef struct fk_cache {
-    struct {
-        fk_block *head;
-        fk_block *full; /* a second magazine, full or NULL */
-        uint32_t count; /* of head */
-    } list[FK_CLASS_COUNT];
+    fk_stack list[FK_CLASS_COUNT];
     uint32_t limit; /* FK_MAGAZINE; 0 makes each put go the slow way */
     fk_err err;     /* why the last get failed */
     fk_pool *pool;
@@ -90,12 +92,14 @@ void fk__cache_put_slow(fk_cache *cache, unsigned size_class, void *block);
 /* A block that is at hand, or NULL. */
 static inline void *fk__cache_get_quick(fk_cache *cache, unsigned size_class)
 {
-    fk_block *block = cache->list[size_class].head;
+    fk_stack *list = &cache->list[size_class];
+    fk_block *block = list->head;
     if (FK_UNLIKELY(block == NULL)) return NULL;
-    cache->list[size_class].head = block->next;
-    cache->list[size_class].count--;
+    fk_block *next = block->next;
+    list->head = next;
+    list->count--;
     /* The next one to go may be in another core's cache. */
-    __builtin_prefetch(block->next, 1);
+    __builtin_prefetch(next, 1);
     return block;
 }
 
@@ -109,13 +113,15 @@ static inline void *fk__cache_get(fk_cache *cache, unsigned size_class, const fk
 static inline void fk__cache_put(fk_cache *cache, unsigned size_class, void *ptr)
 {
     fk_block *block = ptr;
-    if (FK_UNLIKELY(cache->list[size_class].count >= cache->limit)) {
+    fk_stack *list = &cache->list[size_class];
+    uint32_t count = list->count;
+    if (FK_UNLIKELY(count >= cache->limit)) {
         fk__cache_put_slow(cache, size_class, ptr);
         return;
     }
-    block->next = cache->list[size_class].head;
-    cache->list[size_class].head = block;
-    cache->list[size_class].count++;
+    block->next = list->head;
+    list->head = block;
+    list->count = count + 1;
 }
 
 /* The smallest class that holds size bytes; FK_CLASS_COUNT when none does. */

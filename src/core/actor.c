@@ -23,12 +23,12 @@ fk_ref fk_parent(const fk_ctx *ctx)
 
 fk_system *fk_system_of(const fk_ctx *ctx)
 {
-    return ctx->worker->sys;
+    return fk__ctx_worker(ctx)->sys;
 }
 
 fk_time fk_now(const fk_ctx *ctx)
 {
-    return fk__system_now(ctx->worker->sys);
+    return fk__system_now(fk__ctx_worker(ctx)->sys);
 }
 
 void fk_stop_self(fk_ctx *ctx)
@@ -39,7 +39,7 @@ void fk_stop_self(fk_ctx *ctx)
 fk_err fk_become(fk_ctx *ctx, fk_receive_fn receive)
 {
     if (receive == NULL) return FK_E_INVALID;
-    return fk__behaviour_push(&ctx->worker->local, ctx->cell, receive);
+    return fk__behaviour_push(&fk__ctx_worker(ctx)->local, ctx->cell, receive);
 }
 
 fk_err fk_unbecome(fk_ctx *ctx)
@@ -50,7 +50,7 @@ fk_err fk_unbecome(fk_ctx *ctx)
 fk_err fk_stash(fk_ctx *ctx)
 {
     fk_cell *cell = ctx->cell;
-    fk_local *local = &ctx->worker->local;
+    fk_local *local = &fk__ctx_worker(ctx)->local;
     fk_node *node = ctx->node;
     uint32_t max = cell->props->stash_max != 0 ? cell->props->stash_max : STASH_DEFAULT;
     /* Nothing is being handled, or it is elsewhere already. */
@@ -58,7 +58,7 @@ fk_err fk_stash(fk_ctx *ctx)
     if ((node->flags & FK_NODE_TIMER) == 0) return fk__stash_push(local, cell, node, max);
 
     fk_node *message;
-    FK_TRY(fk__timer_copy(ctx->worker, &message));
+    FK_TRY(fk__timer_copy(fk__ctx_worker(ctx), &message));
     fk_err err = fk__stash_push(local, cell, message, max);
     if (err == FK_OK) {
         node->flags |= FK_NODE_MOVED;
@@ -71,17 +71,17 @@ fk_err fk_stash(fk_ctx *ctx)
 
 fk_err fk_unstash_all(fk_ctx *ctx)
 {
-    return fk__stash_restore(&ctx->worker->local, ctx->cell);
+    return fk__stash_restore(&fk__ctx_worker(ctx)->local, ctx->cell);
 }
 
 fk_err fk_forward(fk_ctx *ctx, fk_ref to)
 {
     fk_node *node = ctx->node;
-    fk_local *local = &ctx->worker->local;
+    fk_local *local = &fk__ctx_worker(ctx)->local;
     if (node == NULL || (node->flags & (FK_NODE_LIVE | FK_NODE_MOVED)) != 0) return FK_E_STATE;
     if ((node->flags & FK_NODE_TIMER) != 0) {
         fk_node *message;
-        FK_TRY(fk__timer_copy(ctx->worker, &message));
+        FK_TRY(fk__timer_copy(fk__ctx_worker(ctx), &message));
         node->flags |= FK_NODE_MOVED;
         return fk__send_node(local, to, message);
     }
@@ -98,7 +98,7 @@ fk_err fk_forward(fk_ctx *ctx, fk_ref to)
 
 fk_err fk_unhandled(fk_ctx *ctx, const fk_msg *msg)
 {
-    fk__dead_letter(&ctx->worker->local, FK_REASON_UNHANDLED, fk_self(ctx), msg);
+    fk__dead_letter(&fk__ctx_worker(ctx)->local, FK_REASON_UNHANDLED, fk_self(ctx), msg);
     return FK_OK;
 }
 

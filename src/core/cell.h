@@ -114,7 +114,10 @@ _Static_assert(sizeof(void *) != 8 || sizeof(fk_cell) == 192, "three cache lines
 struct fk_local {
     fk_cache cache;
     fk_system *sys;
-    fk_worker *worker; /* NULL: outside */
+    fk_worker *worker;                    /* NULL: outside */
+    uint32_t system;                      /* sys->id */
+    uint32_t chunks;                      /* length of ... */
+    const struct fk_directory *directory; /* ... the one seen last */
     fk_cell *cells_free;
     uint32_t cells_count;
     fk_half busy; /* of an outside one: lent to a thread */
@@ -193,5 +196,7 @@ void fk__local_leave(fk_local *local);
 void fk__local_pause(fk_local *local);
 void fk__local_resume(fk_local *local);
 uint64_t fk__local_uid(fk_local *local);
+/* fk__local_resolve() after a look at the newest directory. */
+FK_COLD fk_cell *fk__local_resolve_anew(fk_local *local, fk_ref ref);
 
 #endif /* FK_CORE_CELL_H */

@@ -49,8 +49,7 @@ fk_err fk__worker_create(fk_system *sys, uint32_t id, bool pinned, fk_worker **o
     worker->id = id;
     worker->is_pinned = pinned;
     worker->source = pinned ? &worker->inbox : &sys->dispatch.inject;
-    worker->is_alone = pinned || sys->dispatch.workers == 1;
-    worker->ctx.worker = worker;
+    worker->is_alone = !pinned && sys->dispatch.workers == 1;
     worker->now = worker->window = fk__system_now(sys);
     worker->wheel_next = FK_NEVER;
     fk__wheel_init(&worker->wheel, worker->now);
@@ -173,7 +172,7 @@ static FK_COLD fk_err schedule_far(fk_local *local, fk_cell *cell)
     return FK_OK;
 }
 
-static FK_COLD fk_err push_displaced(fk_worker *worker, fk_cell *cell)
+fk_err fk__push_displaced(fk_worker *worker, fk_cell *cell)
 {
     fk__ready_push(worker, cell);
     return FK_OK;
@@ -193,46 +192,86 @@ fk_err fk__schedule(fk_local *local, fk_cell *cell)
     if (FK_UNLIKELY(is_far || fk__half_load(&cell->gate, FK_RELAXED) >= FK_GATE_PINNED)) {
         return schedule_far(local, cell);
     }
-    fk_cell *displaced;
-    if (worker->is_alone) { /* nobody can take it away: no exchange needed */
-        displaced = fk__word_ptr(&worker->next, FK_RELAXED);
-        fk__word_store(&worker->next, (uintptr_t)cell, FK_RELAXED);
-        return displaced == NULL ? FK_OK : push_displaced(worker, displaced);
-    }
+    if (worker->is_alone) return fk__schedule_alone(worker, cell);
     /* Release: the cell's owner fields, for the sentinel, if it takes the slot. */
-    displaced = (fk_cell *)fk__word_swap(&worker->next, (uintptr_t)cell, FK_ACQ_REL);
+    fk_cell *displaced = (fk_cell *)fk__word_swap(&worker->next, (uintptr_t)cell, FK_ACQ_REL);
     /* Somebody should watch us: this message may take long. Relaxed: a sentinel leaves only when
      * it found work or everybody, us included, was parked. */
     uint32_t idle = fk__half_load(&local->sys->dispatch.idle, FK_RELAXED);
     if (FK_UNLIKELY(idle != 0 && (idle & FK_IDLE_SENTINEL) == 0)) {
         return call_sentinel(worker, displaced);
     }
-    return displaced == NULL ? FK_OK : push_displaced(worker, displaced);
+    return displaced == NULL ? FK_OK : fk__push_displaced(worker, displaced);
 }
 
 static fk_cell *take_next(fk_worker *worker)
 {
-    if (!worker->is_alone) return fk__ready_take_next(worker);
+    if (FK_UNLIKELY(!worker->is_alone)) return fk__ready_take_next(worker);
     fk_cell *cell = fk__word_ptr(&worker->next, FK_RELAXED);
-    if (cell != NULL) fk__word_store(&worker->next, 0, FK_RELAXED);
+    if (FK_LIKELY(cell != NULL)) fk__word_store(&worker->next, 0, FK_RELAXED);
     return cell;
 }
 
-/* The next cell to run, and the budget it has. */
-static fk_cell *pick(fk_worker *worker)
+/* Relaxed: only a hint; park.c looks again with care. */
+static inline bool has_shared(const fk_worker *worker)
 {
-    fk_cell *cell;
-    if (!FK_SAFEGUARD(BUDGET)) worker->done_limit = worker->done + worker->sys->throughput;
-    if (worker->done < worker->done_limit) {
-        cell = take_next(worker);
-        if (cell != NULL) return cell;
+    return (fk__word_load(&worker->inbox, FK_RELAXED) |
+            fk__word_load(worker->source, FK_RELAXED)) != 0;
+}
+
+static bool take_shared(fk_worker *worker)
+{
+    bool found = fk__ready_take_stack(worker, &worker->inbox);
+    return fk__ready_take_stack(worker, worker->source) || found;
+}
+
+/* What was taken from outside must not wait behind a long message while others sleep unasked. */
+static void call_watch(fk_worker *worker)
+{
+    uint32_t idle = fk__half_load(&worker->sys->dispatch.idle, FK_RELAXED);
+    bool unwatched = idle != 0 && (idle & FK_IDLE_SENTINEL) == 0;
+    if (unwatched && fk__ready_len(worker) > 1) fk__wake_one(worker->sys);
+}
+
+static void leave_watch(fk_worker *worker)
+{
+    if (!worker->is_sentinel) return;
+    worker->is_sentinel = false;
+    worker->backoff = 0;
+    /* Seq_cst: the notes on victims go to the next sentinel, which takes the bit. */
+    fk__half_and(&worker->sys->dispatch.idle, ~FK_IDLE_SENTINEL, FK_SEQ_CST);
+}
+
+/* A cell that is not the next slot's, whose budget is used up or which is not there. */
+static fk_cell *pick_from_queue(fk_worker *worker)
+{
+    if (FK_UNLIKELY(has_shared(worker))) {
+        take_shared(worker);
+        call_watch(worker);
     }
+    fk_cell *cell;
     worker->done_limit = worker->done + worker->sys->throughput;
     cell = fk__ready_pop(worker);
+    /* Woken from the sentinel's nap with work: who is busy does not watch. The next slot of a
+     * sentinel is empty: only its own turns fill it. */
+    if (FK_UNLIKELY(worker->is_sentinel) && cell != NULL && FK_SAFEGUARD(WATCH)) {
+        leave_watch(worker);
+    }
     if (cell == NULL) return take_next(worker);
     fk_cell *waiting = take_next(worker); /* its turn is over: to the back */
     if (waiting != NULL && FK_SAFEGUARD(NEXT_FLUSH)) fk__ready_push(worker, waiting);
     return cell;
+}
+
+/* The next cell to run, and the budget it has. */
+static inline fk_cell *pick(fk_worker *worker)
+{
+    if (!FK_SAFEGUARD(BUDGET)) worker->done_limit = worker->done + worker->sys->throughput;
+    if (FK_LIKELY(worker->done < worker->done_limit)) {
+        fk_cell *cell = take_next(worker);
+        if (FK_LIKELY(cell != NULL)) return cell;
+    }
+    return pick_from_queue(worker);
 }
 
 /* ---- every 64 turns ---------------------------------------------------------------------- */
@@ -362,28 +401,6 @@ static bool look_around(fk_worker *worker)
     return false;
 }
 
-/* Relaxed: only a hint; park.c looks again with care. */
-static inline bool has_shared(const fk_worker *worker)
-{
-    return (fk__word_load(&worker->inbox, FK_RELAXED) |
-            fk__word_load(worker->source, FK_RELAXED)) != 0;
-}
-
-static bool take_shared(fk_worker *worker)
-{
-    bool found = fk__ready_take_stack(worker, &worker->inbox);
-    return fk__ready_take_stack(worker, worker->source) || found;
-}
-
-static void leave_watch(fk_worker *worker)
-{
-    if (!worker->is_sentinel) return;
-    worker->is_sentinel = false;
-    worker->backoff = 0;
-    /* Seq_cst: the notes on victims go to the next sentinel, which takes the bit. */
-    fk__half_and(&worker->sys->dispatch.idle, ~FK_IDLE_SENTINEL, FK_SEQ_CST);
-}
-
 static bool watch(fk_worker *worker)
 {
     fk_dispatch *dispatch = &worker->sys->dispatch;
@@ -433,36 +450,22 @@ static fk_time worker_rest(fk_worker *worker)
 
 static void run_turn(fk_worker *worker, fk_cell *cell)
 {
-    if (cell->home != worker->id) {
+    if (FK_UNLIKELY(cell->home != worker->id)) {
         cell->home = (uint16_t)worker->id;
         worker->foreign++;
     }
-    if (fk__cell_turn(worker, cell)) fk__ready_push(worker, cell);
+    if (FK_UNLIKELY(fk__cell_turn(worker, cell))) fk__ready_push(worker, cell);
     fk__half_store(&worker->turns, worker_turns(worker) + 1, FK_RELAXED);
-}
-
-/* What was taken from outside must not wait behind a long message while others sleep unasked. */
-static void call_watch(fk_worker *worker)
-{
-    uint32_t idle = fk__half_load(&worker->sys->dispatch.idle, FK_RELAXED);
-    bool unwatched = idle != 0 && (idle & FK_IDLE_SENTINEL) == 0;
-    if (unwatched && fk__ready_len(worker) > 1) fk__wake_one(worker->sys);
 }
 
 /* Up to a window of turns; false when there was no work. */
 static bool run_window(fk_worker *worker)
 {
-    for (uint32_t n = 0; n < TURNS_PER_WINDOW; n++) {
-        if (FK_UNLIKELY(has_shared(worker))) {
-            take_shared(worker);
-            call_watch(worker);
-        }
+    do {
         fk_cell *cell = pick(worker);
         if (FK_UNLIKELY(cell == NULL)) return false;
-        /* Woken from the sentinel's nap with work: who is busy does not watch. */
-        if (FK_UNLIKELY(worker->is_sentinel) && FK_SAFEGUARD(WATCH)) leave_watch(worker);
         run_turn(worker, cell);
-    }
+    } while (worker_turns(worker) % TURNS_PER_WINDOW != 0);
     return true;
 }
 

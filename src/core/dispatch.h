@@ -32,11 +32,10 @@ enum { FK_WORKER_RUNNING, FK_WORKER_PARKED };
 
 typedef struct fk_batch fk_batch;
 
-struct fk_ctx {
-    fk_worker *worker;
+struct fk_ctx { /* part of its worker: see fk__ctx_worker() */
     fk_cell *cell;
     fk_node *node;          /* being handled; NULL in hooks */
-    const fk_msg *msg;      /* the user's view of it */
+    fk_msg msg;             /* the user's view of it */
     struct fk_timer *timer; /* the periodic one whose message is being handled */
     bool timer_ended;       /* it was cancelled meanwhile: freed when receive returns */
     char detail[121];       /* fk_fail() */
@@ -59,6 +58,7 @@ struct fk_worker {
     uint64_t unseen;       /* of what is not counted yet: poison, cancelled timers */
     uint32_t backoff;      /* of the sentinel's sleep */
     fk_time now;           /* refreshed every 64 turns and when idle */
+    fk_time turn_began;    /* when this turn's 32nd message was done */
     fk_time window;        /* when the 64 turns began ... */
     uint32_t window_turns; /* ... and after which one */
     fk_batch *overflow_first, *overflow_last;
@@ -89,6 +89,12 @@ struct fk_worker {
     size_t block_size;
 };
 
+/* No load: what a message costs is mostly loads that wait for each other. */
+static inline fk_worker *fk__ctx_worker(const fk_ctx *ctx)
+{
+    return (fk_worker *)((uintptr_t)ctx - offsetof(fk_worker, ctx));
+}
+
 typedef struct fk_dispatch {
     uint32_t workers;
     fk_worker **worker;
@@ -117,6 +123,16 @@ void fk__dispatch_shutdown(fk_system *sys);
 /* The caller has the cell's run token and passes it on: some worker will run the cell. Always
  * FK_OK, so that a send can end with it. */
 fk_err fk__schedule(fk_local *local, fk_cell *cell);
+/* To the back of the own queue. FK_OK. */
+FK_COLD fk_err fk__push_displaced(fk_worker *worker, fk_cell *cell);
+
+/* The same on the only worker: nobody can take it away, so no exchange is needed. */
+static inline fk_err fk__schedule_alone(fk_worker *worker, fk_cell *cell)
+{
+    fk_cell *displaced = fk__word_ptr(&worker->next, FK_RELAXED);
+    fk__word_store(&worker->next, (uintptr_t)cell, FK_RELAXED);
+    return FK_LIKELY(displaced == NULL) ? FK_OK : fk__push_displaced(worker, displaced);
+}
 
 /* Runs until there is nothing to do; returns how long to wait for port->wake (FK_NEVER: until it
  * comes), FK_WORKER_EXIT, or 0 when so many windows of 64 turns were run and there may be more.

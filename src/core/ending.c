@@ -98,7 +98,6 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
     if (cell->props->stop != NULL && (cell->flags & FK_CELL_UNSTARTED) == 0) {
         worker->ctx.cell = cell;
         worker->ctx.node = NULL;
-        worker->ctx.msg = NULL;
         cell->props->stop(&worker->ctx, cell->state);
         worker->ctx.detail[0] = '\0'; /* a stop hook cannot fail */
     }

@@ -14,6 +14,7 @@ void fk__local_init(fk_local *local, fk_system *sys, fk_worker *worker)
     memset(local, 0, sizeof(*local));
     fk__cache_init(&local->cache, &sys->pool);
     local->sys = sys;
+    local->system = sys->id;
     local->worker = worker;
 }
 
@@ -64,4 +65,12 @@ uint64_t fk__local_uid(fk_local *local)
         local->uid_end = local->uid_next + UIDS_AT_ONCE;
     }
     return local->uid_next++;
+}
+
+fk_cell *fk__local_resolve_anew(fk_local *local, fk_ref ref)
+{
+    const fk_slots *slots = &local->sys->slots;
+    local->directory = fk__word_ptr(&slots->directory, FK_ACQUIRE); /* as fk__slots_at */
+    local->chunks = local->directory->len;
+    return fk__cell_resolve(local->sys, ref);
 }

@@ -56,9 +56,14 @@ static inline bool fk__mailbox_kick(fk_cell *cell)
 /* ---- token holder ------------------------------------------------------------------------ */
 
 /* The next node, not yet taken, or NULL: the queue is empty or a producer is about to link. */
+static inline fk_link *fk__mailbox_after(const fk_link *head)
+{
+    return fk__word_ptr(&head->next, FK_ACQUIRE);
+}
+
 static inline fk_link *fk__mailbox_peek(const fk_cell *cell)
 {
-    return fk__word_ptr(&cell->head->next, FK_ACQUIRE);
+    return fk__mailbox_after(cell->head);
 }
 
 /* Makes the node that peek gave the head; returns the old head, which is the caller's now. */

@@ -106,19 +106,23 @@ static inline void fk__copy_inline(unsigned char *to, const unsigned char *from,
     }
 }
 
-/* The same for a plain struct with a block at hand, without a call; NULL: not so. */
-static inline fk_node *fk__node_create_plain(fk_cache *cache, fk_out out)
+/* The same for a plain struct of at most `most` bytes with a block at hand, without a call; NULL:
+ * not so. */
+static inline fk_node *fk__node_create_plain(fk_cache *cache, fk_out out, uint32_t most)
 {
     uint32_t len = out.type->size;
-    if (FK_UNLIKELY(len - 1 >= FK_INLINE_MAX)) return NULL;
-    unsigned size_class = fk__node_class(len);
+    if (FK_UNLIKELY(len - 1 >= most)) return NULL;
+    unsigned size_class = most <= 8 ? FK_CLASS_40 : fk__node_class(len);
     fk_node *node = fk__cache_get_quick(cache, size_class);
     if (FK_UNLIKELY(node == NULL)) return NULL;
     node->type = out.type;
     node->len = (uint16_t)len;
     node->flags = out.type->drop != NULL ? FK_NODE_DROP : 0;
     node->size_class = (uint8_t)size_class;
-    fk__copy_inline(node->bytes, out.data, len);
+    if (most <= 8 && FK_LIKELY(len == 8))
+        memcpy(node->bytes, out.data, 8);
+    else
+        fk__copy_inline(node->bytes, out.data, len);
     return node;
 }
 

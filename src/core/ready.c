@@ -59,7 +59,7 @@ static FK_COLD void overflow_push(fk_worker *worker, fk_cell *cell)
     fk_batch *batch = worker->overflow_last;
     if (batch == NULL || batch->count == BATCH_CELLS) {
         batch = fk__cache_get(&worker->local.cache, FK_CLASS_4096, FK_SITE("ready actors"));
-        if (batch == NULL) { /* out of order, but not lost: this worker looks there every turn */
+        if (batch == NULL) { /* out of order, but not lost: this worker looks there, too */
             fk__ready_push_stack(worker->source, cell);
             return;
         }

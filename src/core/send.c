@@ -50,7 +50,7 @@ static bool is_bounded(const fk_cell *cell)
 
 fk_err fk__send_node(fk_local *local, fk_ref to, fk_node *node)
 {
-    fk_cell *cell = fk__cell_resolve(local->sys, to);
+    fk_cell *cell = fk__local_resolve(local, to);
     if (FK_UNLIKELY(cell == NULL)) {
         discard(local, reason_of(local->sys, to), to, node);
         return FK_OK;
@@ -64,7 +64,7 @@ fk_err fk__send_node(fk_local *local, fk_ref to, fk_node *node)
 /* The way of every message: finds the cell, makes the node, pushes. */
 static fk_err send_any(fk_local *local, fk_ref to, fk_ref sender, fk_out msg, bool *wait)
 {
-    fk_cell *cell = fk__cell_resolve(local->sys, to);
+    fk_cell *cell = fk__local_resolve(local, to);
     if (cell == NULL) {
         fk__dead_out(local, reason_of(local->sys, to), to, sender, msg);
         return FK_OK;
@@ -119,26 +119,46 @@ fk_err fk_send(fk_system *sys, fk_ref to, fk_out msg)
     return fk_send_from(sys, to, FK_REF_NONE, msg);
 }
 
-static FK_COLD fk_err tell_any(fk_ctx *ctx, fk_ref to, fk_out msg)
+/* The ref comes in pieces: as a struct it would be written to the stack on the short way, too. */
+static FK_COLD fk_err tell_any(fk_ctx *ctx, uint32_t slot, uint32_t generation, uint32_t system,
+                               fk_out msg)
 {
-    return send_any(&ctx->worker->local, to, fk__cell_ref(ctx->cell), msg, NULL);
+    fk_ref to = { slot, generation, system };
+    return send_any(&fk__ctx_worker(ctx)->local, to, fk__cell_ref(ctx->cell), msg, NULL);
 }
 
-/* send_any() cut down to what nearly every message needs, with no call but the last: a live
- * receiver, an unbounded mailbox, a struct of whole words, a block at hand. */
-static inline fk_err tell(fk_ctx *ctx, fk_ref to, fk_out msg)
+/* send_any() cut down to what nearly every message needs: a live receiver with an ordinary mailbox,
+ * a plain struct of at most `most` bytes, a block at hand. */
+static FK_HOT fk_err tell_plain(fk_ctx *ctx, fk_cell *cell, uint32_t generation, fk_out msg,
+                                uint32_t most)
 {
-    fk_local *local = &ctx->worker->local;
-    fk_cell *cell = fk__cell_resolve(local->sys, to);
-    if (FK_UNLIKELY(cell == NULL)) return tell_any(ctx, to, msg);
-    if (FK_UNLIKELY(fk__half_load(&cell->gate, FK_RELAXED) != 0)) return tell_any(ctx, to, msg);
-    fk_node *node = fk__node_create_plain(&local->cache, msg);
-    if (FK_UNLIKELY(node == NULL)) return tell_any(ctx, to, msg);
+    fk_worker *worker = fk__ctx_worker(ctx);
+    fk_node *node = fk__node_create_plain(&worker->local.cache, msg, most);
+    if (FK_UNLIKELY(node == NULL)) {
+        return tell_any(ctx, cell->slot, generation, worker->local.system, msg);
+    }
     const fk_cell *self = ctx->cell;
     node->sender = fk__sender_pack(self->slot, fk__half_load(&self->generation, FK_RELAXED));
-    node->generation = to.generation;
+    node->generation = generation;
     if (!fk__mailbox_push(cell, &node->link)) return FK_OK;
-    return fk__schedule(local, cell);
+    if (FK_LIKELY(worker->is_alone)) return fk__schedule_alone(worker, cell);
+    return fk__schedule(&worker->local, cell);
+}
+
+static FK_COLD fk_err tell_wide(fk_ctx *ctx, fk_cell *cell, uint32_t generation, fk_out msg)
+{
+    return tell_plain(ctx, cell, generation, msg, FK_INLINE_MAX);
+}
+
+/* Of the smallest messages all is decided here, without a call. */
+static inline fk_err tell(fk_ctx *ctx, fk_ref to, fk_out msg)
+{
+    fk_cell *cell = fk__local_resolve(&fk__ctx_worker(ctx)->local, to);
+    if (FK_UNLIKELY(cell == NULL) || FK_UNLIKELY(fk__half_load(&cell->gate, FK_RELAXED) != 0)) {
+        return tell_any(ctx, to.slot, to.generation, to.system, msg);
+    }
+    if (FK_UNLIKELY(msg.type->size - 1 >= 8)) return tell_wide(ctx, cell, to.generation, msg);
+    return tell_plain(ctx, cell, to.generation, msg, 8);
 }
 
 fk_err fk_tell(fk_ctx *ctx, fk_ref to, fk_out msg)
@@ -148,8 +168,8 @@ fk_err fk_tell(fk_ctx *ctx, fk_ref to, fk_out msg)
 
 fk_err fk_reply(fk_ctx *ctx, fk_out msg)
 {
-    if (FK_UNLIKELY(ctx->msg == NULL)) return tell_any(ctx, FK_REF_NONE, msg);
-    return tell(ctx, ctx->msg->sender, msg);
+    if (FK_UNLIKELY(ctx->node == NULL)) return tell_any(ctx, 0, 0, 0, msg); /* in a hook */
+    return tell(ctx, ctx->msg.sender, msg);
 }
 
 fk_err fk_stop(fk_system *sys, fk_ref ref)

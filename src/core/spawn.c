@@ -151,5 +151,5 @@ fk_err fk_spawn(fk_system *sys, fk_str name, const fk_props *props, fk_ref *out)
 
 fk_err fk_spawn_child(fk_ctx *ctx, fk_str name, const fk_props *props, fk_ref *out)
 {
-    return fk__spawn(&ctx->worker->local, ctx->cell, name, props, out);
+    return fk__spawn(&fk__ctx_worker(ctx)->local, ctx->cell, name, props, out);
 }

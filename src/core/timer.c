@@ -356,7 +356,7 @@ static fk_err timer_create(fk_local *local, const fk_cell *cell, const fk_timer 
 
 static fk_err start(fk_ctx *ctx, fk_timer *what, fk_out msg)
 {
-    fk_worker *worker = ctx->worker;
+    fk_worker *worker = fk__ctx_worker(ctx);
     fk_cell *cell = ctx->cell;
     fk_timer *timer = NULL;
     fk_time due = fk__time_add(fk__system_now(worker->sys), what->period);
@@ -383,7 +383,7 @@ fk_err fk_timer_start(fk_ctx *ctx, uint64_t key, fk_timer_mode mode, fk_time per
         fk_timer timer = { .key = key, .period = period, .mode = (uint8_t)mode };
         err = start(ctx, &timer, msg);
     }
-    if (err != FK_OK) fk__out_drop(&ctx->worker->local.cache, msg);
+    if (err != FK_OK) fk__out_drop(&fk__ctx_worker(ctx)->local.cache, msg);
     return err;
 }
 
@@ -391,7 +391,7 @@ fk_err fk_timer_cancel(fk_ctx *ctx, uint64_t key)
 {
     fk_timer *timer = find(ctx->cell, key, 0);
     if (timer == NULL) return FK_E_NOT_FOUND;
-    end(ctx->worker, ctx->cell, timer);
+    end(fk__ctx_worker(ctx), ctx->cell, timer);
     return FK_OK;
 }
 
@@ -406,7 +406,7 @@ fk_err fk_receive_timeout_set(fk_ctx *ctx, fk_time timeout)
     if (timeout < 0) return FK_E_INVALID;
     if (timeout == 0) {
         fk_timer *old = find(cell, 0, TIMER_RECEIVE_TIMEOUT);
-        if (old != NULL) end(ctx->worker, cell, old);
+        if (old != NULL) end(fk__ctx_worker(ctx), cell, old);
         cell->flags &= (uint8_t)~FK_CELL_TIMED;
         return FK_OK;
     }
@@ -415,6 +415,6 @@ fk_err fk_receive_timeout_set(fk_ctx *ctx, fk_time timeout)
                        .kind = TIMER_RECEIVE_TIMEOUT };
     FK_TRY(start(ctx, &timer, (fk_out){ &fk_type_receive_timeout, "" }));
     cell->flags |= FK_CELL_TIMED;
-    fk__timers_touch(ctx->worker, cell);
+    fk__timers_touch(fk__ctx_worker(ctx), cell);
     return FK_OK;
 }

@@ -113,7 +113,8 @@ static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg, uint32_t beha
         }
     }
     act_some(&scene, fk__world_below(fk__world_swarm()->acts_max + 1));
-    if (fk__world_swarm()->shuffles && !ctx->worker->is_pinned) fk__kernel_shuffle(ctx->worker);
+    if (fk__world_swarm()->shuffles && !fk__ctx_worker(ctx)->is_pinned)
+        fk__kernel_shuffle(fk__ctx_worker(ctx));
     end_endless(&scene);
     check_lent(&scene);
     fk__person_end_receive(actor, scene.err);

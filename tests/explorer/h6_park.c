@@ -161,8 +161,8 @@ static bool is_watched(const fk_worker *self)
 static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     fk__explore_write(state); /* what only the runner of the actor touches */
-    fk__explore_check(!ctx->worker->is_sentinel, BUSY_SENTINEL);
-    fk__explore_check(fk__mutation != WATCH_STRICTLY || is_watched(ctx->worker), UNWATCHED);
+    fk__explore_check(!fk__ctx_worker(ctx)->is_sentinel, BUSY_SENTINEL);
+    fk__explore_check(fk__mutation != WATCH_STRICTLY || is_watched(fk__ctx_worker(ctx)), UNWATCHED);
     kernel_receive(msg);
     return FK_OK;
 }
