@@ -9,6 +9,7 @@
  *   fraktor/message.h   messages and references; who owns a message after send (the library,
  *                       always, even on failure)
  *   fraktor/actor.h     what an actor is made of and what it may do: tell, spawn, stash, timers
+ *   fraktor/path.h      where an actor lives: parsing, comparing and resolving paths
  *   fraktor/system.h    systems: start, spawn, send, stop, dead letters, counters
  *   fraktor/port.h      the table of functions a system needs from its machine
  *   fraktor/host.h      Linux: own allocator, own event loop
@@ -21,6 +22,7 @@
 #include "fraktor/base.h"
 #include "fraktor/host.h"
 #include "fraktor/message.h"
+#include "fraktor/path.h"
 #include "fraktor/port.h"
 #include "fraktor/system.h"
 

@@ -47,7 +47,8 @@ typedef struct fk_path {
     uint8_t scheme;  /* fk_scheme */
 } fk_path;
 
-/* Why a text was refused, and where. */
+/* Why a text was refused, and where: its leftmost wrong byte. A fault of a whole segment is at the
+ * segment's first byte, one of an escape at its '%', a limit at the first byte over it. */
 typedef struct fk_path_fault {
     fk_err err;
     int32_t segment;     /* index among the non-empty segments; -1: not in a segment */
@@ -60,9 +61,9 @@ typedef struct fk_path_fault {
 FK_API const char *fk_path_code(fk_err err);
 
 /* ---- reading -------------------------------------------------------------------------------
- * options may be NULL (the default), fault may be NULL. All fail with one of FK_E_EMPTY,
- * FK_E_SCHEME, FK_E_NO_SYSTEM, FK_E_SYSTEM, FK_E_AUTHORITY, FK_E_NAME (a segment), FK_E_RESERVED,
- * FK_E_PERCENT, FK_E_UID, FK_E_ESCAPE, FK_E_LIMIT (too long). */
+ * options may be NULL (the default); fault may be NULL and is written on failure only. All fail
+ * with one of FK_E_EMPTY, FK_E_SCHEME, FK_E_NO_SYSTEM, FK_E_SYSTEM, FK_E_AUTHORITY, FK_E_NAME (a
+ * segment), FK_E_RESERVED, FK_E_PERCENT, FK_E_UID, FK_E_ESCAPE, FK_E_LIMIT (too long). */
 
 /* A complete path with scheme and system. */
 FK_API FK_MUST_USE fk_err fk_path_parse(const fk_path_options *options, fk_str text, fk_path *out,
@@ -72,7 +73,8 @@ FK_API FK_MUST_USE fk_err fk_path_check_name(const fk_path_options *options, fk_
                                              fk_path_fault *fault);
 FK_API FK_MUST_USE fk_err fk_path_check_system(const fk_path_options *options, fk_str name,
                                                fk_path_fault *fault);
-/* host as in a path: name, IPv4, or bracketed IPv6. */
+/* host as in a path: name, IPv4, or bracketed IPv6. Pekko rules: also with underscores, but not in
+ * the last label; Pekko starts on such a host, and refuses paths that name it. */
 FK_API FK_MUST_USE fk_err fk_path_check_host(const fk_path_options *options, fk_str host,
                                              fk_path_fault *fault);
 
@@ -87,7 +89,11 @@ FK_API fk_str fk_path_name(const fk_path *path);
 /* Without its last segment and without uid; the root's parent is the root. */
 FK_API fk_path fk_path_parent(const fk_path *path);
 FK_API fk_path fk_path_root(const fk_path *path);
-FK_API fk_path fk_path_with_uid(const fk_path *path, uint64_t uid);
+/* FK_E_UID when the root would get one, and when it is beyond 32 bit under pekko rules. */
+FK_API FK_MUST_USE fk_err fk_path_with_uid(const fk_path *path, uint64_t uid, fk_path *out);
+/* As another system has to write it: a path without host gets the address's scheme, system, host
+ * and port (borrowed). Pekko's pekko://local/ignore stays what it is. */
+FK_API fk_path fk_path_with_address(const fk_path *path, const fk_path *address);
 
 typedef enum fk_path_top_kind {
     FK_TOP_ROOT = 0,
@@ -107,13 +113,17 @@ typedef enum fk_path_form {
     FK_FORM_FULL = 0, /* fraktor.tcp://sys@host:1/user/a#7 */
     FK_FORM_NO_UID,   /* fraktor.tcp://sys@host:1/user/a */
     FK_FORM_LOCAL,    /* /user/a */
+    FK_FORM_ADDRESS,  /* fraktor.tcp://sys@host:1 */
 } fk_path_form;
 
 /* Writes the canonical text (always NUL-terminated when size > 0) and returns the length it has in
  * full: it was cut when that is size or more. */
 FK_API size_t fk_path_format(const fk_path *path, fk_path_form form, char *buf, size_t size);
 
-/* ---- building: the result borrows buf ------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------------------------
+ * The result borrows buf and nothing else; buf must not hold what is read. path_max bytes are
+ * always enough, a buffer that is too small is FK_E_LIMIT. Child and resolve go by the rules of the
+ * path they start from, whatever options->rules says. */
 
 typedef enum fk_guardian_kind { FK_GUARDIAN_USER = 0, FK_GUARDIAN_SYSTEM } fk_guardian_kind;
 
@@ -128,26 +138,31 @@ typedef struct fk_path_parts {
     uint64_t uid; /* 0: none */
 } fk_path_parts;
 
-/* The guardian is always put in front. The names are checked as references, so "$a" is fine. */
+/* The guardian is always put in front. The names are checked as references, so "$a" is fine.
+ * Faults count in the text that would have been built. */
 FK_API FK_MUST_USE fk_err fk_path_build(const fk_path_options *options, const fk_path_parts *parts,
                                         char *buf, size_t size, fk_path *out, fk_path_fault *fault);
-/* parent/name; name may end in "#uid". The parent is not checked again. */
+/* parent/name; name may end in "#uid". The parent is not checked again. Offsets count in name, the
+ * segment's index in the child. */
 FK_API FK_MUST_USE fk_err fk_path_child(const fk_path_options *options, const fk_path *parent,
                                         fk_str name, char *buf, size_t size, fk_path *out,
                                         fk_path_fault *fault);
-/* What a selection expression without wildcards names when seen from base: "../b", "/user/x",
- * "c#7", or a complete path. */
+/* What a selection expression names when seen from base: "../b", "/user/x", "c#7", or a complete
+ * path. There are no wildcards here: '*' is a character of names, '?' is FK_E_NAME. An expression
+ * without elements ("", ".") is base with its uid. The limits also hold for the steps on the way. */
 FK_API FK_MUST_USE fk_err fk_path_resolve(const fk_path_options *options, const fk_path *base,
                                           fk_str expression, char *buf, size_t size, fk_path *out,
                                           fk_path_fault *fault);
 
 /* ---- comparing -----------------------------------------------------------------------------
  * Fraktor rules: system, authority and decoded segments count; scheme and uid do not. Pekko rules:
- * scheme, system, authority and raw segments count. Equal paths have equal hashes. */
+ * scheme, system, authority and raw segments count. Equal paths have equal hashes. The hash has no
+ * secret: a table of paths that strangers choose needs a keyed one. */
 
 FK_API bool fk_path_equal(const fk_path *a, const fk_path *b);
 FK_API uint64_t fk_path_hash(const fk_path *path);
-/* <0, 0, >0: a total order that agrees with fk_path_equal(): address first, then segment by segment. */
+/* <0, 0, >0: a total order that agrees with fk_path_equal(), and is Pekko's: by the last segment,
+ * then its parent's and so on, a path after all that are below it, the addresses' text at the end. */
 FK_API int fk_path_compare(const fk_path *a, const fk_path *b);
 
 /* ---- selection expressions ------------------------------------------------------------------- */
@@ -169,7 +184,8 @@ typedef struct fk_element {
     fk_str text;
 } fk_element;
 
-/* "../worker-?#7": borrows the expression. */
+/* "../worker-?#7": borrows the expression. Empty elements are left out; so is "." under fraktor
+ * rules, while pekko rules take it for a name. */
 typedef struct fk_expression {
     fk_anchor anchor;
     fk_path address; /* anchor ADDRESS: the root of that system */
@@ -181,12 +197,19 @@ typedef struct fk_expression {
 
 FK_API FK_MUST_USE fk_err fk_expression_parse(const fk_path_options *options, fk_str text,
                                               fk_expression *out, fk_path_fault *fault);
+/* The same for text whose anchor is known already, as in a selection that another system sends: a
+ * '/' in front means nothing and nothing is a scheme. Under pekko rules elements may be anything
+ * but control characters, for there they are not checked either: they match nothing. */
+FK_API FK_MUST_USE fk_err fk_expression_split(const fk_path_options *options, fk_str text,
+                                              fk_expression *out, fk_path_fault *fault);
+/* Walks the elements: *cursor is 0 at first; false at the end. */
 FK_API bool fk_expression_next(const fk_expression *expression, size_t *cursor,
                                fk_element *element);
 
-/* "*" is any run of characters, "?" exactly one; the whole name must match, case counts. Time is
- * linear in both. */
-FK_API bool fk_path_match(fk_str pattern, fk_str name);
+/* "*" is any run of characters, "?" exactly one; the whole name must match, case counts. Fraktor
+ * rules: escapes are decoded first, so "%2A" is a plain asterisk and "%20" one character. Takes at
+ * most as many steps as the product of both lengths. */
+FK_API bool fk_path_match(fk_rules rules, fk_str pattern, fk_str name);
 
 /* ---- generated names ------------------------------------------------------------------------ */
 
