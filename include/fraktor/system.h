@@ -72,8 +72,8 @@ typedef struct fk_system_config {
     const fk_port *port; /* NULL: the host's; copied */
 } fk_system_config;
 
-/* Starts a system with its worker threads. Fails with FK_E_INVALID, FK_E_NAME, FK_E_NOMEM,
- * FK_E_LIMIT, FK_E_OS. */
+/* Starts a system with its worker threads. Fails with FK_E_INVALID, FK_E_EMPTY and FK_E_SYSTEM (the
+ * name), FK_E_NOMEM, FK_E_LIMIT, FK_E_OS. */
 FK_API FK_MUST_USE fk_err fk_system_start(const fk_system_config *config, fk_system **out);
 /* Stops all actors, children before parents, waits for them, joins the threads and frees
  * everything; sys is gone afterwards, so no other thread may use it any more, and payloads that
@@ -81,9 +81,10 @@ FK_API FK_MUST_USE fk_err fk_system_start(const fk_system_config *config, fk_sys
  * (nothing happens then). */
 FK_API fk_err fk_system_stop(fk_system *sys);
 
-/* Makes an actor under /user. An empty name gives a generated one. Fails with FK_E_INVALID,
- * FK_E_NAME, FK_E_RESERVED, FK_E_NAME_TAKEN, FK_E_LIMIT, FK_E_NOMEM, FK_E_STOPPING, FK_E_OS, and
- * FK_E_UNSUPPORTED (pinned, without threads). */
+/* Makes an actor under /user. An empty name gives a generated one; any other is checked as by
+ * fk_path_check_name(). Fails with FK_E_INVALID, FK_E_NAME, FK_E_RESERVED, FK_E_PERCENT,
+ * FK_E_NAME_TAKEN, FK_E_LIMIT, FK_E_NOMEM, FK_E_STOPPING, FK_E_OS, and FK_E_UNSUPPORTED (pinned,
+ * without threads). */
 FK_API FK_MUST_USE fk_err fk_spawn(fk_system *sys, fk_str name, const fk_props *props, fk_ref *out);
 
 /* Sends without a sender, or in the name of one. As fk_tell(). */

@@ -10,7 +10,9 @@
 
 #include "core/children.h"
 
-enum { NAME_MAX_LEN = 255, SHIFT_MIN = 3, GENERATED_MAX = 16, PER_LINE = 8 };
+#include "fraktor/path.h"
+
+enum { SHIFT_MIN = 3, PER_LINE = 8 };
 
 static uint32_t children_capacity(const fk_cell *parent)
 {
@@ -19,63 +21,16 @@ static uint32_t children_capacity(const fk_cell *parent)
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-static bool is_name_char(char c)
-{
-    static const char OTHERS[] = "-_.*$+:@&=,!~';";
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) return true;
-    for (const char *o = OTHERS; *o != '\0'; o++) {
-        if (*o == c) return true;
-    }
-    return false;
-}
-
-fk_err fk__name_check(fk_str name)
-{
-    if (name.len > NAME_MAX_LEN) return FK_E_LIMIT;
-    if (name.ptr[0] == '$') return FK_E_RESERVED;
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        if (c == '%') {
-            if (name.len - i < 3 || !is_hex(name.ptr[i + 1]) || !is_hex(name.ptr[i + 2])) {
-                return FK_E_NAME;
-            }
-            i += 2;
-        } else if (!is_name_char(c)) {
-            return FK_E_NAME;
-        }
-    }
-    if (name.len <= 2 && name.ptr[0] == '.' && name.ptr[name.len - 1] == '.') return FK_E_NAME;
-    return FK_OK;
-}
-
-/* "$" and the number in base 64, lowest digit first: $a, $b, ... $~, $ab, ... */
-static size_t name_generate(uint64_t number, char *buf)
-{
-    static const char DIGITS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+~";
-    size_t len = 0;
-    buf[len++] = '$';
-    do {
-        buf[len++] = DIGITS[number & 63];
-        number >>= 6;
-    } while (number != 0);
-    return len;
-}
-
 size_t fk__cell_name(const fk_cell *cell, char *buf, size_t size)
 {
-    char generated[GENERATED_MAX];
+    char generated[FK_AUTONAME_MAX];
     const char *text = generated;
     size_t len;
     if (cell->name != NULL) {
         text = cell->name->text;
         len = cell->name->len;
     } else {
-        len = name_generate(cell->u.number, generated);
+        len = fk_path_autoname(cell->u.number, generated);
     }
     memcpy(buf, text, len < size ? len : size);
     return len;

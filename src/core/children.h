@@ -33,7 +33,4 @@ void fk__children_fini(fk_local *local, fk_cell *parent);
 /* The name of a cell, generated or not; at most `size` bytes are written. Returns its length. */
 size_t fk__cell_name(const fk_cell *cell, char *buf, size_t size);
 
-/* FK_E_NAME, FK_E_RESERVED, FK_E_LIMIT. */
-FK_MUST_USE fk_err fk__name_check(fk_str name);
-
 #endif /* FK_CORE_CHILDREN_H */

@@ -5,6 +5,7 @@
 #include "core/children.h"
 #include "core/extras.h"
 #include "core/mailbox.h"
+#include "fraktor/path.h"
 
 static fk_err props_check(const fk_props *props)
 {
@@ -98,7 +99,7 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const fk_props *
     uint32_t gate = 0;
     FK_TRY(props_check(props));
     if (out == NULL || (name.len != 0 && name.ptr == NULL)) return FK_E_INVALID;
-    if (name.len != 0) FK_TRY(fk__name_check(name));
+    if (name.len != 0) FK_TRY(fk_path_check_name(NULL, name, NULL));
     if (fk__half_load(&sys->stopping, FK_ACQUIRE) != 0) return FK_E_STOPPING;
     FK_TRY(fk__actor_count(sys));
     fk_err err = fk__cell_get(local, &cell);

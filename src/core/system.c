@@ -6,6 +6,7 @@
 #include "core/mailbox.h"
 #include "core/spawn.h"
 #include "core/turn.h"
+#include "fraktor/path.h"
 
 enum {
     SYSTEM_BLOCK = sizeof(fk_system) + FK_CACHE_LINE, /* the port aligns to 16 bytes only */
@@ -18,21 +19,6 @@ enum {
 fk_time fk__system_now(const fk_system *sys)
 {
     return sys->mem.port.now(sys->mem.port.ctx);
-}
-
-static bool is_alnum(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static fk_err name_check(fk_str name)
-{
-    if (name.len == 0 || name.len > 255 || !is_alnum(name.ptr[0])) return FK_E_NAME;
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        if (!is_alnum(c) && c != '-' && c != '_') return FK_E_NAME;
-    }
-    return FK_OK;
 }
 
 static fk_err port_check(const fk_port *port)
@@ -89,7 +75,7 @@ fk_err fk__system_create(const fk_system_config *config, const fk_port *port, ui
     if (config->size != 0 && config->size < sizeof(*config)) return FK_E_INVALID;
     if (workers == 0 || workers > FK_WORKERS_MAX || config->slice < 0) return FK_E_INVALID;
     FK_TRY(port_check(port));
-    FK_TRY(name_check(name));
+    FK_TRY(fk_path_check_system(NULL, name, NULL));
     fk__mem_init(&mem, port, config->memory_max);
     FK_TRY(fk__mem_alloc(&mem, SYSTEM_BLOCK, FK_SITE("system"), &memory));
     uintptr_t aligned = ((uintptr_t)memory + FK_CACHE_LINE - 1) & ~(uintptr_t)(FK_CACHE_LINE - 1);

@@ -73,7 +73,7 @@ TEST(name_generated_is_never_given_twice)
 TEST(name_legal_ones_are_taken_as_they_are)
 {
     static const char *const NAMES[] = { "a",     "A-z_0", "...",   "a.",  ".a",       "*", "a$b",
-                                         "x:y@z", "%20",   "a%2Fb", "%fF", "+&=,!~';", "0" };
+                                         "x:y@z", "%20",   "a%23b", "%7e", "+&=,!~';", "0" };
     rig r;
     char path[64];
     rig_start(&r);
@@ -88,8 +88,10 @@ TEST(name_legal_ones_are_taken_as_they_are)
 
 TEST(name_illegal_ones_are_refused)
 {
-    static const char *const NAMES[] = { ".",  "..",  "a/b", "/",   "a b", "%2",   "%",  "%zz",
-                                         "a%", "%g0", "#",   "a#1", "?",   "\x80", "\n", "a\"" };
+    static const char *const NAMES[] = { ".",     "..",  "a/b",  "/",      "a b", "#",     "a#1",
+                                         "?",     "\n",  "\x80", "a\"",    "%2e", ".%2E",  "%7f",
+                                         "a%2Fb", "%00", "%0A",  "%C3%A9", "%FF", "%1b[2J" };
+    static const char *const BROKEN[] = { "%", "%2", "%4", "%zz", "a%", "%g0", "%%20" };
     rig r;
     fk_ref ref = FK_REF_NONE;
     rig_start(&r);
@@ -97,9 +99,12 @@ TEST(name_illegal_ones_are_refused)
         CHECK_ERR(spawn_named(&r, NAMES[i], strlen(NAMES[i]), &ref), FK_E_NAME);
     }
     CHECK_ERR(spawn_named(&r, "a\0b", 3, &ref), FK_E_NAME);
-    CHECK_ERR(spawn_named(&r, "%4", 2, &ref), FK_E_NAME);
+    for (size_t i = 0; i < sizeof(BROKEN) / sizeof(BROKEN[0]); i++) {
+        CHECK_ERR(spawn_named(&r, BROKEN[i], strlen(BROKEN[i]), &ref), FK_E_PERCENT);
+    }
     CHECK_ERR(spawn_named(&r, "$x", 2, &ref), FK_E_RESERVED);
     CHECK_ERR(spawn_named(&r, "$", 1, &ref), FK_E_RESERVED);
+    CHECK_ERR(spawn_named(&r, "%24x", 4, &ref), FK_E_RESERVED);
     CHECK(fk_ref_is_none(ref));
     fk_stats stats;
     fk_stats_get(r.sys, &stats);

@@ -15,19 +15,18 @@ static void refuses(rig *r, fk_system_config config, fk_err expected)
 
 TEST(config_names_are_checked)
 {
-    static const char *const BAD[] = {
-        "", "-a", "_a", "a b", "a/b", "a.b", "\xc3\xa4", "a\n", "$a"
-    };
+    static const char *const BAD[] = { "-a", "_a", "a b", "a/b", "a.b", "\xc3\xa4", "a\n", "$a" };
     static const char *const GOOD[] = { "a", "0", "A-b_c9" };
     char name[300];
     rig r;
     rig_init(&r);
     for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
-        refuses(&r, (fk_system_config){ .name = BAD[i] }, FK_E_NAME);
+        refuses(&r, (fk_system_config){ .name = BAD[i] }, FK_E_SYSTEM);
     }
+    refuses(&r, (fk_system_config){ .name = "" }, FK_E_EMPTY);
     memset(name, 'n', sizeof(name));
     name[256] = '\0';
-    refuses(&r, (fk_system_config){ .name = name }, FK_E_NAME);
+    refuses(&r, (fk_system_config){ .name = name }, FK_E_SYSTEM);
     name[255] = '\0';
     CHECK_OK(rig_try_start(&r, &(fk_system_config){ .name = name }));
     rig_stop(&r);
