@@ -10,9 +10,9 @@
 
 #include "core/children.h"
 
-#include "fraktor/path.h"
+#include "core/path.h"
 
-enum { SHIFT_MIN = 3, PER_LINE = 8 };
+enum { SHIFT_MIN = 3, PER_LINE = 8, NAME_MAX_LEN = 255 };
 
 static uint32_t children_capacity(const fk_cell *parent)
 {
@@ -48,11 +48,23 @@ static uint32_t entry_home(uint64_t entry, uint32_t capacity)
     return (uint32_t)(entry >> 32) & (capacity - 1);
 }
 
+/* "A" and "%41" are one name, so they have one hash. */
+static uint64_t name_hash(const fk_hash_key *key, fk_str name)
+{
+    char decoded[NAME_MAX_LEN];
+    if (fk__segment_has_escape(name)) {
+        FK_ASSERT(name.len <= sizeof(decoded));
+        fk_uri_err err = fk__uri_decode(name, decoded, sizeof(decoded), &name.len, NULL);
+        FK_ASSERT(err == FK_URI_OK); /* it was checked when the actor was made */
+        name.ptr = decoded;
+    }
+    return fk__hash_bytes(key, name.ptr, name.len);
+}
+
 static uint64_t cell_hash(const fk_cell *cell)
 {
-    if (cell->name != NULL) {
-        return fk__hash_bytes(&cell->sys->key, cell->name->text, cell->name->len);
-    }
+    const fk_name *name = cell->name;
+    if (name != NULL) return name_hash(&cell->sys->key, (fk_str){ name->text, name->len });
     uint64_t number = cell->u.number;
     uint64_t line = fk__mix64(number / PER_LINE) & ~((uint64_t)(PER_LINE - 1) << 32);
     return line | (number % PER_LINE) << 32;
@@ -72,16 +84,15 @@ static void entry_insert(uint64_t *table, uint32_t capacity, uint64_t entry)
 
 static bool has_name(const fk_cell *parent, uint64_t hash, fk_str name)
 {
+    const fk_ruleset *rules = fk__ruleset(FK_RULES_FRAKTOR);
     const uint64_t *table = parent->children;
     uint32_t capacity = children_capacity(parent);
     if (capacity == 0) return false;
     for (uint32_t i = entry_home(hash, capacity); table[i] != 0; i = (i + 1) & (capacity - 1)) {
         if ((table[i] >> 32) != (hash >> 32)) continue;
         const fk_name *other = entry_cell(parent, table[i])->name;
-        if (other != NULL && other->len == name.len &&
-            memcmp(other->text, name.ptr, name.len) == 0) {
-            return true;
-        }
+        if (other == NULL) continue;
+        if (fk__segment_equal(rules, (fk_str){ other->text, other->len }, name)) return true;
     }
     return false;
 }

@@ -138,6 +138,7 @@ static inline int fk__segment_byte(const fk_ruleset *rules, fk_str *s)
 bool fk__segment_next(fk_str text, size_t *cursor, fk_str *segment);
 /* Walks backward: the last segment; *text loses it and the '/' before it. False: there is none. */
 bool fk__segment_last(fk_str *text, fk_str *segment);
+bool fk__segment_has_escape(fk_str s);
 bool fk__segment_equal(const fk_ruleset *rules, fk_str a, fk_str b);
 
 /* ---- writing -------------------------------------------------------------------------------- */

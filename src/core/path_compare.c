@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "core/path.h"
 
-static bool has_escape(fk_str s)
+bool fk__segment_has_escape(fk_str s)
 {
     for (size_t i = 0; i < s.len; i++) {
         if (s.ptr[i] == '%') return true;
@@ -31,7 +31,8 @@ static int segment_compare(const fk_ruleset *rules, fk_str a, fk_str b)
 bool fk__segment_equal(const fk_ruleset *rules, fk_str a, fk_str b)
 {
     if (same_text(a, b)) return true;
-    if (!rules->decodes || (!has_escape(a) && !has_escape(b))) return false;
+    if (!rules->decodes) return false;
+    if (!fk__segment_has_escape(a) && !fk__segment_has_escape(b)) return false;
     return segment_compare(rules, a, b) == 0;
 }
 

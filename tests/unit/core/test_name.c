@@ -144,6 +144,23 @@ TEST(name_is_taken_until_its_actor_is_gone)
     rig_stop(&r);
 }
 
+TEST(name_is_the_same_however_it_is_written)
+{
+    rig r;
+    fk_ref first, second = FK_REF_NONE;
+    rig_start(&r);
+    CHECK_OK(spawn_named(&r, "A%7e", 4, &first));
+    CHECK_ERR(spawn_named(&r, "%41~", 4, &second), FK_E_NAME_TAKEN);
+    CHECK_ERR(spawn_named(&r, "A%7E", 4, &second), FK_E_NAME_TAKEN);
+    CHECK_OK(spawn_named(&r, "A%257e", 6, &second)); /* decoded once, not twice */
+    check_path(&r, first, "/user/A%7e");
+    CHECK_OK(fk_stop(r.sys, first));
+    rig_run(&r);
+    CHECK_OK(spawn_named(&r, "A~", 2, &first));
+    check_path(&r, first, "/user/A~");
+    rig_stop(&r);
+}
+
 TEST(name_is_copied)
 {
     char name[] = "copied";
