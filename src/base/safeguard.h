@@ -47,7 +47,25 @@
     X(BOX_WAKE, "box-wake", "senders that wait for room sleep on when the actor ends", "kernel")   \
     X(DROP, "drop", "what a message owns is not released", "kernel")                               \
     X(MOVED, "moved", "what a forwarded message owns is released twice", "kernel")                 \
-    X(STASH_HOLD, "stash-hold", "a stashed message is freed with the queue", "kernel")
+    X(STASH_HOLD, "stash-hold", "a stashed message is freed with the queue", "kernel")             \
+    X(DEFER_ORDER, "defer-order", "deferred envelopes are drained last one first", "remote")       \
+    X(DEFER_BOUND, "defer-bound", "one authority may defer any number of envelopes", "remote")     \
+    X(DEFER_TOTAL, "defer-total", "all authorities may defer any number of envelopes", "remote")   \
+    X(DEFER_DRAIN, "defer-drain", "a new envelope overtakes those still being drained", "remote")  \
+    X(QUARANTINE_REFUSES, "quarantine-refuses", "what is sent to the quarantined is deferred",     \
+      "remote")                                                                                    \
+    X(QUARANTINE_RETURNS, "quarantine-returns", "deferred envelopes stay when quarantine begins",  \
+      "remote")                                                                                    \
+    X(QUARANTINE_ONCE, "quarantine-once", "deferred envelopes are handed back and kept, too",      \
+      "remote")                                                                                    \
+    X(QUARANTINE_TIME, "quarantine-time", "a quarantine is over at once", "remote")                \
+    X(QUARANTINE_UID, "quarantine-uid", "a quarantined system may shake hands again", "remote")    \
+    X(OVERRIDE_WAITS, "override-waits", "after an override sends do not wait for a handshake",     \
+      "remote")                                                                                    \
+    X(ATTEMPT_NUMBER, "attempt-number", "the outcome of an old attempt counts for the new one",    \
+      "remote")                                                                                    \
+    X(BACKOFF, "backoff", "a failed attempt is followed by the next at once", "remote")            \
+    X(GIVE_UP, "give-up", "reconnecting goes on for ever", "remote")
 
 #define FK_MUTATION_ENUM(NAME, name, what, where) FK_MUTATION_##NAME,
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "remote/authority.h"
 #include "support/rig.h"
 
 enum { SITES_MAX = 128, RUNS_MAX = 2000 };
@@ -210,6 +211,42 @@ static void stop_all(sweep *s)
     rig_run(&s->r);
     CHECK(!fk_is_alive(s->r.sys, s->doer));
     CHECK(!fk_is_alive(s->r.sys, s->target));
+}
+
+/* ---- the same of the parts that no system drives yet -------------------------------------- */
+
+/* A peer that is met, mapped elsewhere, and quarantined under one uid after the other. */
+static void meet_authority(sweep *s, fk_authority_table *table, uint16_t port)
+{
+    fk_authority_effects fx;
+    fk_authority *a = NULL;
+    fk_authority_key key = { FK_STR("system"), FK_STR("host"), port };
+    if (!note(s, fk__authority_get(table, &key, s->r.now, &fx, &a))) return;
+    if (!note(s, fk__authority_map(table, a, FK_STR("elsewhere"), port, s->r.now))) return;
+    for (uint64_t uid = 1; uid <= 9; uid++) {
+        fk_authority_event event = { .kind = FK_AUTHORITY_EVENT_HANDSHAKE, .uid = uid };
+        fk_authority_result result = fk__authority_step(table, a, &event, s->r.now, &fx);
+        CHECK(result == FK_AUTHORITY_RESULT_DONE || result == FK_AUTHORITY_RESULT_NOMEM);
+        if (!note(s, result == FK_AUTHORITY_RESULT_DONE ? FK_OK : FK_E_NOMEM)) continue;
+        event.kind = FK_AUTHORITY_EVENT_INVALID; /* a decision: needs no memory */
+        result = fk__authority_step(table, a, &event, s->r.now, &fx);
+        CHECK(result == FK_AUTHORITY_RESULT_DONE);
+        CHECK(fk__authority_refuses(a, uid));
+    }
+    fk__authority_table_check(table);
+}
+
+static void meet_authorities(sweep *s)
+{
+    static const fk_hash_key KEY = { 1, 2 };
+    fk_mem mem;
+    fk_authority_table table;
+    fk_envelopes left;
+    fk__mem_init(&mem, &s->r.port, 0);
+    CHECK_OK(fk__authority_table_init(&table, &mem, NULL, &KEY, 1));
+    for (uint16_t port = 1; port <= 17; port++) meet_authority(s, &table, port);
+    fk__authority_table_fini(&table, &left);
+    CHECK_U64(fk__word_load(&mem.used, FK_RELAXED), 0);
 }
 
 /* ---- what actors do with allocations failing --------------------------------------------- */
@@ -518,6 +555,7 @@ static const scenario SCENARIOS[] = {
     { "receive timeout", prepare_timeout, pass_time, 0 },
     { "poison", prepare_probe, poison_all, 0 },
     { "stop", prepare_busy, stop_all, 0 },
+    { "meet other systems", NULL, meet_authorities, 0 },
 };
 
 /* ---- one run ------------------------------------------------------------------------------ */

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_REMOTE_AUTHORITY_H
+#define FK_REMOTE_AUTHORITY_H
+
+/*
+ * Authorities: the other systems, each known as system@host:port, and whether they may be sent to
+ * (R2.4, R3.5, R4.1 to R4.4).
+ *
+ *   from         to           when
+ *   (created)    Unresolved   somebody names it
+ *   Unresolved   Connected    there is a mapping, and a handshake is completed
+ *   Unresolved   Quarantine   reconnecting has failed for give_up_after; the handshake was refused,
+ *                             by the peer or, for its uid, by us; asked for
+ *   Connected    Unresolved   the transport dropped
+ *   Connected    Quarantine   invalid association; the peer's notice; asked for; as above, a
+ *                             handshake refused after an override
+ *   Quarantine   Unresolved   its time is over; overridden, but there is no mapping
+ *   Quarantine   Connected    overridden: sends wait for a fresh handshake;
+ *                             a handshake completed with a uid that is not quarantined
+ *
+ * There is no other way from one to another. Connected is *open* once a handshake is completed;
+ * what is sent to an authority that is not open is deferred, in the order of arrival, and what is
+ * sent to a quarantined one is refused. The system uid that was quarantined is not let in again
+ * (remote/uids.h). Under Pekko's rules it is the uid that is quarantined: an authority whose peer
+ * was never met cannot be, and neither time nor an override ends it, but a new uid alone.
+ *
+ * An event and the time go in, and what is to be done comes out, as a value. A value and not
+ * callbacks, because when the caller acts on it the call is over and the table whole again: there
+ * is nothing to re-enter. It is small, because one event concerns one authority, changes its state
+ * once at most and hands envelopes over as the list they were queued in; what time brings about
+ * comes one authority at a time (fk__authority_tick). And it needs no memory, so that a quarantine
+ * cannot fail.
+ *
+ * No clock, no lock and no thread of its own: the caller brings `now` and sees to it that calls for
+ * one table come one after the other. The same calls in the same order give the same results.
+ */
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "fraktor/path.h"
+#include "remote/deadlines.h"
+#include "remote/envelopes.h"
+#include "remote/uids.h"
+
+typedef enum fk_association {
+    FK_ASSOCIATION_UNRESOLVED = 0,
+    FK_ASSOCIATION_CONNECTED,
+    FK_ASSOCIATION_QUARANTINE,
+    FK_ASSOCIATION_COUNT
+} fk_association;
+
+/* Why an authority changed its state, with the name that logs and events show. */
+#define FK_AUTHORITY_REASONS(X)                                                                    \
+    X(CREATED, "created")                                                                          \
+    X(HANDSHAKE, "handshake completed")                                                            \
+    X(NEW_UID, "handshake with a new system")                                                      \
+    X(DROPPED, "transport dropped")                                                                \
+    X(FAILED, "no connection after the override")                                                  \
+    X(INVALID, "invalid association")                                                              \
+    X(NOTICE, "quarantined by the peer")                                                           \
+    X(ASKED, "asked for")                                                                          \
+    X(REFUSED, "handshake refused by the peer")                                                    \
+    X(OLD_UID, "handshake with a quarantined system")                                              \
+    X(GAVE_UP, "reconnecting failed for too long")                                                 \
+    X(ELAPSED, "quarantine is over")                                                               \
+    X(OVERRIDE, "quarantine overridden")
+
+typedef enum fk_authority_reason {
+#define FK_AUTHORITY_REASON_ENUM(name, text) FK_AUTHORITY_REASON_##name,
+    FK_AUTHORITY_REASONS(FK_AUTHORITY_REASON_ENUM)
+#undef FK_AUTHORITY_REASON_ENUM
+        FK_AUTHORITY_REASON_COUNT
+} fk_authority_reason;
+
+#define FK_QUARANTINE_DEFAULT FK_MINUTES(5 * 24 * 60)
+
+/* All zero is the default. */
+typedef struct fk_authority_config {
+    fk_rules rules;
+    uint32_t authorities_max;    /* 0: 4,096; at most 2^20 */
+    uint32_t deferred_max;       /* envelopes that wait for one authority; 0: 1,024 (Pekko 3,072) */
+    uint32_t deferred_total_max; /* for all of them; 0: 8,192 */
+    uint32_t uids_max;           /* quarantined uids of one authority; 0: 1,024; at most 65,536 */
+    uint32_t jitter_percent;     /* how much of a delay chance may take off, to 100; 0: 20 */
+    fk_time quarantine;          /* 0: 5 days; at least 1 s */
+    fk_time quarantine_override; /* when authorities are to have another one than reserved uids of
+                                    actors; 0: none; at least 1 s */
+    fk_time give_up_after;       /* of reconnecting; 0: as long as the quarantine */
+    fk_time backoff_min;         /* before the second attempt, doubled each time; 0: 100 ms */
+    fk_time backoff_max;         /* 0: 30 s; at most a day, not below backoff_min */
+    bool ignore_new_uid; /* a new uid does not end a quarantine; not with Pekko's rules, where
+                            nothing else does */
+} fk_authority_config;
+
+/* What names an authority; compared as written. */
+typedef struct fk_authority_key {
+    fk_str system; /* 1 to 255 bytes, no '@' */
+    fk_str host;   /* 1 to 255 bytes */
+    uint16_t port; /* not 0 */
+} fk_authority_key;
+
+typedef struct fk_authority fk_authority;
+
+/* For all but the functions below: to read. */
+struct fk_authority {
+    fk_association state;
+    bool is_open;       /* with Connected: the handshake is done */
+    bool is_draining;   /* with is_open: what was deferred goes first */
+    bool is_mapped;     /* it is known where to connect to */
+    bool is_attempting; /* attempt number `attempt` is under way */
+    uint64_t uid;       /* of the peer, or the last one; 0: none yet */
+    uint64_t attempt;
+    uint32_t incarnation; /* of the peer: 1, and one more with each other uid */
+    uint32_t failures;    /* attempts in a row */
+    fk_envelopes deferred;
+    fk_uids quarantined;
+    fk_time attempt_at; /* these three: FK_NEVER when it is not to happen */
+    fk_time give_up_at;
+    fk_time lift_at;
+    fk_time opened_at;
+    fk_deadline deadline; /* the first of the three */
+    char *mapped_host;    /* where to connect to; NULL: the host of the key */
+    uint16_t mapped_host_len;
+    uint16_t mapped_port;
+    fk_authority *chain; /* next in its bucket */
+    uint64_t hash;
+    fk_authority_key key; /* system and host are in text */
+    fk_str text;          /* "system@host:port" */
+};
+
+typedef struct fk_authority_table {
+    fk_mem *mem;
+    fk_authority_config config; /* defaults filled in */
+    fk_hash_key hash_key;
+    fk_rng rng;
+    fk_time duration; /* of a quarantine */
+    fk_uids_limit uids_limit;
+    fk_authority **bucket;
+    uint32_t bucket_count; /* 0 or a power of two; as many deadlines fit */
+    uint32_t count;
+    uint32_t deferred_total;
+    fk_deadlines deadlines;
+} fk_authority_table;
+
+/* ---- what happens, and what is to be done about it ----------------------------------------- */
+
+typedef enum fk_authority_event_kind {
+    FK_AUTHORITY_EVENT_NONE = 0,
+    FK_AUTHORITY_EVENT_HANDSHAKE,  /* completed, in either direction, with the system `uid` */
+    FK_AUTHORITY_EVENT_FAILED,     /* `attempt` came to nothing; once it is open, that is DROPPED */
+    FK_AUTHORITY_EVENT_REFUSED,    /* at `attempt` the peer said no */
+    FK_AUTHORITY_EVENT_DROPPED,    /* the transport to `uid`, which was open */
+    FK_AUTHORITY_EVENT_INVALID,    /* the association with `uid` is found invalid */
+    FK_AUTHORITY_EVENT_NOTICE,     /* `uid` says that it has quarantined us */
+    FK_AUTHORITY_EVENT_QUARANTINE, /* asked for, by a person or a part of this system */
+    FK_AUTHORITY_EVENT_OVERRIDE,   /* an end to the quarantine is asked for */
+    FK_AUTHORITY_EVENT_COUNT
+} fk_authority_event_kind;
+
+typedef struct fk_authority_event {
+    fk_authority_event_kind kind;
+    uint64_t uid; /* of the peer's system. For INVALID, NOTICE, QUARANTINE 0 means whoever it is
+                     now; under Pekko's rules that is ignored */
+    uint64_t attempt;
+    bool force; /* with OVERRIDE: the uid that was quarantined may come back */
+} fk_authority_event;
+
+typedef enum fk_authority_result {
+    FK_AUTHORITY_RESULT_DONE = 0,
+    /* All others: nothing has changed, except where UID says so. */
+    FK_AUTHORITY_RESULT_SAME,      /* it is so already */
+    FK_AUTHORITY_RESULT_STALE,     /* of an attempt or a peer that is not the present one */
+    FK_AUTHORITY_RESULT_STATE,     /* not possible in this state */
+    FK_AUTHORITY_RESULT_UNMAPPED,  /* a handshake, but no mapping */
+    FK_AUTHORITY_RESULT_UID,       /* that uid is quarantined. Where a handshake was waited for, it
+                                      is refused hereby, and the authority quarantined (again) */
+    FK_AUTHORITY_RESULT_FORBIDDEN, /* by the configuration, or by Pekko's rules */
+    FK_AUTHORITY_RESULT_LIMIT,     /* handshake refused: too many uids were quarantined lately */
+    FK_AUTHORITY_RESULT_NOMEM,     /* handshake refused: no memory */
+    FK_AUTHORITY_RESULT_INVALID,   /* no such event, or a handshake without uid */
+    FK_AUTHORITY_RESULT_COUNT
+} fk_authority_result;
+
+typedef struct fk_authority_change {
+    fk_association from, to; /* the same when it has just been created */
+    fk_authority_reason reason;
+    fk_time at;
+} fk_authority_change;
+
+/* Written whole by each call that takes it. To be acted on in this order. */
+typedef struct fk_authority_effects {
+    fk_authority *authority; /* whom all this is about */
+    bool has_change;
+    bool must_close;   /* every connection to it, and one that is being made */
+    bool is_new_peer;  /* another system than the last one, to which nothing is owed any more */
+    bool is_opened;    /* begin to take what was deferred (fk__authority_take) */
+    bool must_connect; /* begin attempt number authority->attempt, and say how it ends */
+    fk_authority_change change;
+    fk_envelopes refused;   /* the caller's again: each is one InvalidAssociation event and one dead
+                               letter */
+    uint64_t uid_forgiven;  /* a quarantined uid may come back, by force; 0: none */
+    uint64_t uid_forgotten; /* is no longer remembered as quarantined, for want of room; 0: none */
+} fk_authority_effects;
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+/* Checks *config, which may be NULL, and writes it out with its defaults filled in: FK_E_INVALID.
+ */
+FK_MUST_USE fk_err fk__authority_configure(const fk_authority_config *config,
+                                           fk_authority_config *out);
+/* config may be NULL; key and seed, for the table and for the jitter, should be random. Allocates
+ * nothing. FK_E_INVALID. */
+FK_MUST_USE fk_err fk__authority_table_init(fk_authority_table *table, fk_mem *mem,
+                                            const fk_authority_config *config,
+                                            const fk_hash_key *key, uint64_t seed);
+/* *left: what was still deferred, authority by authority; the caller's again. */
+void fk__authority_table_fini(fk_authority_table *table, fk_envelopes *left);
+void fk__authority_table_check(const fk_authority_table *table);
+
+/* Finds the authority or makes it, Unresolved and without mapping. Stays where it is until it is
+ * forgotten. FK_E_INVALID, FK_E_LIMIT, FK_E_NOMEM. */
+FK_MUST_USE fk_err fk__authority_get(fk_authority_table *table, const fk_authority_key *key,
+                                     fk_time now, fk_authority_effects *effects,
+                                     fk_authority **out);
+/* NULL: there is none. */
+fk_authority *fk__authority_find(const fk_authority_table *table, const fk_authority_key *key);
+/* Walks all: NULL gives the first; NULL is the end. */
+fk_authority *fk__authority_after(const fk_authority_table *table, const fk_authority *authority);
+/* FK_E_STATE unless it is Unresolved with nothing deferred, under way or quarantined, so that
+ * nothing is lost with it. */
+FK_MUST_USE fk_err fk__authority_forget(fk_authority_table *table, fk_authority *authority);
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+/* Says where to connect to: FK_E_INVALID, FK_E_NOMEM. An empty host and port 0 mean what the key
+ * says. With a mapping, an Unresolved authority is tried at once, and again and again. */
+FK_MUST_USE fk_err fk__authority_map(fk_authority_table *table, fk_authority *authority,
+                                     fk_str host, uint16_t port, fk_time now);
+
+/* Asks what is to become of an envelope. FK_OK: *is_deferred says whether the table took it, or
+ * whether it is to be sent now. Everything else means that it is still the caller's and a dead
+ * letter: FK_E_FULL over a bound; FK_E_QUARANTINED, which is an InvalidAssociation event as well.
+ * pierces: by Pekko's rules selections are sent to a quarantined peer, too, and a connection made
+ * for them, so that its successor can be found. */
+FK_MUST_USE fk_err fk__authority_send(fk_authority_table *table, fk_authority *authority,
+                                      fk_envelope *envelope, bool pierces, bool *is_deferred);
+
+/* Of an open authority, the next of what was deferred, at most max: the caller's again, to be sent.
+ * Until this has come back with an empty list, whatever is sent in between is deferred, too, and so
+ * cannot overtake; that is why the caller must have sent one batch before it takes the next. */
+void fk__authority_take(fk_authority_table *table, fk_authority *authority, uint32_t max,
+                        fk_envelopes *out);
+
+FK_MUST_USE fk_authority_result fk__authority_step(fk_authority_table *table,
+                                                   fk_authority *authority,
+                                                   const fk_authority_event *event, fk_time now,
+                                                   fk_authority_effects *effects);
+
+/* When fk__authority_tick must be called next: FK_NEVER, or any time; every other call may change
+ * it. */
+fk_time fk__authority_next(const fk_authority_table *table);
+/* Lets time do its work for one authority: an attempt that is due, giving up, a quarantine that is
+ * over. To be called again until it says false. */
+bool fk__authority_tick(fk_authority_table *table, fk_time now, fk_authority_effects *effects);
+
+/* ---- looking ------------------------------------------------------------------------------- */
+
+/* Where to connect to. */
+void fk__authority_target(const fk_authority *authority, fk_str *host, uint16_t *port);
+const char *fk__association_name(fk_association state);
+const char *fk__authority_reason_name(fk_authority_reason reason);
+
+/* Nothing may be sent to that system, and nothing of it let in. */
+static inline bool fk__authority_refuses(const fk_authority *authority, uint64_t uid)
+{
+    return fk__uids_has(&authority->quarantined, uid);
+}
+
+/* What fk__authority_send would say: send it now. */
+static inline bool fk__authority_is_clear(const fk_authority *authority)
+{
+    return authority->is_open && !authority->is_draining;
+}
+
+#endif /* FK_REMOTE_AUTHORITY_H */
