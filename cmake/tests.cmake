@@ -22,8 +22,16 @@ function(fk_add_test name)
 endfunction()
 
 # fk_test_program(<name> <source> LIBRARIES ...): an executable that is a test.
+# test_x.c and mutants_x.c are built together with x.c and x_*.c when those lie beside them.
 function(fk_test_program name source)
     cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT" "LIBRARIES")
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET source STEM stem)
+    if(stem MATCHES "^(test|mutants)_(.*)$")
+        file(GLOB helpers CONFIGURE_DEPENDS ${folder}/${CMAKE_MATCH_2}.c
+             ${folder}/${CMAKE_MATCH_2}_*.c)
+        list(APPEND source ${helpers})
+    endif()
     add_executable(${name} ${source})
     fk_program_flags(${name})
     target_include_directories(${name} PRIVATE
@@ -121,6 +129,18 @@ foreach(source ${sources})
 endforeach()
 
 if(TARGET fraktor-simlib)
+    # Unit tests that take safeguards out, one by one (base/safeguard.h).
+    fk_glob(sources "tests/unit/*/mutants_*.c")
+    if(NOT TARGET fraktor-test-support)
+        set(sources)
+    endif()
+    foreach(source ${sources})
+        cmake_path(GET source STEM name)
+        fk_test_program(${name} ${source} TIMEOUT 120
+                        LIBRARIES fraktor-test-support fraktor-simlib ${FK_CMOCKA})
+        fk_sim_definitions(${name})
+    endforeach()
+
     fk_glob(sources "tests/explorer/h*.c")
     foreach(source ${sources})
         cmake_path(GET source STEM name)
