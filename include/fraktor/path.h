@@ -125,6 +125,18 @@ FK_API size_t fk_path_format(const fk_path *path, fk_path_form form, char *buf, 
  * always enough, a buffer that is too small is FK_E_LIMIT. Child and resolve go by the rules of the
  * path they start from, whatever options->rules says. */
 
+/* Where a result is written. */
+typedef struct fk_buf {
+    char *ptr;
+    size_t size;
+} fk_buf;
+
+#ifdef __cplusplus
+#define FK_BUF(array) (fk_buf{ array, sizeof(array) })
+#else
+#define FK_BUF(array) ((fk_buf){ array, sizeof(array) })
+#endif
+
 typedef enum fk_guardian_kind { FK_GUARDIAN_USER = 0, FK_GUARDIAN_SYSTEM } fk_guardian_kind;
 
 typedef struct fk_path_parts {
@@ -141,17 +153,17 @@ typedef struct fk_path_parts {
 /* The guardian is always put in front. The names are checked as references, so "$a" is fine.
  * Faults count in the text that would have been built. */
 FK_API FK_MUST_USE fk_err fk_path_build(const fk_path_options *options, const fk_path_parts *parts,
-                                        char *buf, size_t size, fk_path *out, fk_path_fault *fault);
+                                        fk_buf buf, fk_path *out, fk_path_fault *fault);
 /* parent/name; name may end in "#uid". The parent is not checked again. Offsets count in name, the
  * segment's index in the child. */
 FK_API FK_MUST_USE fk_err fk_path_child(const fk_path_options *options, const fk_path *parent,
-                                        fk_str name, char *buf, size_t size, fk_path *out,
+                                        fk_str name, fk_buf buf, fk_path *out,
                                         fk_path_fault *fault);
 /* What a selection expression names when seen from base: "../b", "/user/x", "c#7", or a complete
  * path. There are no wildcards here: '*' is a character of names, '?' is FK_E_NAME. An expression
  * without elements ("", ".") is base with its uid. The limits also hold for the steps on the way. */
 FK_API FK_MUST_USE fk_err fk_path_resolve(const fk_path_options *options, const fk_path *base,
-                                          fk_str expression, char *buf, size_t size, fk_path *out,
+                                          fk_str expression, fk_buf buf, fk_path *out,
                                           fk_path_fault *fault);
 
 /* ---- comparing -----------------------------------------------------------------------------

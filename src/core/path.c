@@ -144,7 +144,7 @@ fk_path_top_kind fk_path_top(const fk_path *path)
 
 void fk__text_put(fk_text *t, fk_str s)
 {
-    if (t->len < t->size) {
+    if (t->len < t->size && s.len != 0) {
         size_t room = t->size - t->len;
         memcpy(t->buf + t->len, s.ptr, s.len < room ? s.len : room);
     }

@@ -59,11 +59,11 @@ static fk_err child_into(fk_reader *r, const fk_path *parent, fk_str name, fk_te
     return FK_OK;
 }
 
-fk_err fk_path_child(const fk_path_options *options, const fk_path *parent, fk_str name, char *buf,
-                     size_t size, fk_path *out, fk_path_fault *fault)
+fk_err fk_path_child(const fk_path_options *options, const fk_path *parent, fk_str name, fk_buf buf,
+                     fk_path *out, fk_path_fault *fault)
 {
     fk_reader r;
-    fk_text t = { buf, size, 0 };
+    fk_text t = { buf.ptr, buf.size, 0 };
     fk_path child = *parent;
     child.uid = 0; /* the parent's own */
     fk__reader_init(&r, parent->rules, options, name);
@@ -126,12 +126,12 @@ static fk_err resolve_into(fk_reader *r, const fk_path *base, const fk_expressio
 }
 
 fk_err fk_path_resolve(const fk_path_options *options, const fk_path *base, fk_str expression,
-                       char *buf, size_t size, fk_path *out, fk_path_fault *fault)
+                       fk_buf buf, fk_path *out, fk_path_fault *fault)
 {
     fk_reader r;
     fk_expression e = { .rules = (fk_rules)base->rules };
     fk_path path;
-    fk_text t = { buf, size, 0 };
+    fk_text t = { buf.ptr, buf.size, 0 };
     fk__reader_init(&r, base->rules, options, expression);
     fk_err err = fk__take_expression(&r, &e, base->depth, FK_SEGMENT_NAME);
     if (err == FK_OK) err = resolve_into(&r, base, &e, &t, &path);
@@ -226,12 +226,12 @@ static fk_err build_into(fk_reader *r, const fk_path_options *options, const fk_
     return FK_OK;
 }
 
-fk_err fk_path_build(const fk_path_options *options, const fk_path_parts *parts, char *buf,
-                     size_t size, fk_path *out, fk_path_fault *fault)
+fk_err fk_path_build(const fk_path_options *options, const fk_path_parts *parts, fk_buf buf,
+                     fk_path *out, fk_path_fault *fault)
 {
     fk_reader r;
     fk_path path;
-    fk_text t = { buf, size, 0 };
+    fk_text t = { buf.ptr, buf.size, 0 };
     fk__reader_init(&r, options != NULL ? options->rules : FK_RULES_FRAKTOR, options, FK_STR(""));
     fk_err err = fk__reader_finish(&r, build_into(&r, options, parts, &t, &path), fault);
     if (err == FK_OK) *out = path;

@@ -49,23 +49,23 @@ TEST(build_puts_the_guardian_in_front)
     char buf[128];
     fk_path path;
     fk_path_parts parts = { .system = FK_STR("sys") };
-    CHECK_OK(fk_path_build(NULL, &parts, buf, sizeof(buf), &path, NULL));
+    CHECK_OK(fk_path_build(NULL, &parts, FK_BUF(buf), &path, NULL));
     check_built(&path, "fraktor://sys/user", buf, sizeof(buf));
     parts.guardian = FK_GUARDIAN_SYSTEM;
     parts.names = NAMES;
     parts.count = 3;
     parts.uid = UINT64_MAX;
-    CHECK_OK(fk_path_build(NULL, &parts, buf, sizeof(buf), &path, NULL));
+    CHECK_OK(fk_path_build(NULL, &parts, FK_BUF(buf), &path, NULL));
     check_built(&path, "fraktor://sys/system/a/$b/c%20d#18446744073709551615", buf, sizeof(buf));
     parts.scheme = FK_SCHEME_TCP;
     parts.host = FK_STR("[::1]");
     parts.port = 65535;
-    CHECK_OK(fk_path_build(NULL, &parts, buf, sizeof(buf), &path, NULL));
+    CHECK_OK(fk_path_build(NULL, &parts, FK_BUF(buf), &path, NULL));
     check_built(&path, "fraktor.tcp://sys@[::1]:65535/system/a/$b/c%20d#18446744073709551615", buf,
                 sizeof(buf));
     fk_str user = FK_STR("user"); /* a name like any other: the guardian is put in front of it */
     parts = (fk_path_parts){ .system = FK_STR("sys"), .names = &user, .count = 1 };
-    CHECK_OK(fk_path_build(NULL, &parts, buf, sizeof(buf), &path, NULL));
+    CHECK_OK(fk_path_build(NULL, &parts, FK_BUF(buf), &path, NULL));
     check_built(&path, "fraktor://sys/user/user", buf, sizeof(buf));
 }
 
@@ -75,12 +75,12 @@ TEST(build_goes_by_the_rules)
     fk_path path;
     fk_str dots = FK_STR("..");
     fk_path_parts parts = { .system = FK_STR("s"), .names = &dots, .count = 1 };
-    CHECK_ERR(fk_path_build(NULL, &parts, buf, sizeof(buf), &path, NULL), FK_E_NAME);
+    CHECK_ERR(fk_path_build(NULL, &parts, FK_BUF(buf), &path, NULL), FK_E_NAME);
     parts.uid = (uint64_t)INT32_MIN;
-    CHECK_OK(fk_path_build(&PEKKO, &parts, buf, sizeof(buf), &path, NULL));
+    CHECK_OK(fk_path_build(&PEKKO, &parts, FK_BUF(buf), &path, NULL));
     check_built(&path, "pekko://s/user/..#-2147483648", buf, sizeof(buf));
     parts.uid = (uint64_t)INT32_MAX + 1;
-    CHECK_ERR(fk_path_build(&PEKKO, &parts, buf, sizeof(buf), &path, NULL), FK_E_UID);
+    CHECK_ERR(fk_path_build(&PEKKO, &parts, FK_BUF(buf), &path, NULL), FK_E_UID);
 }
 
 /* The fault is where it would be in the text. */
@@ -89,7 +89,7 @@ static void check_build_fault(fk_path_parts parts, const char *marked, fk_err ex
     char buf[128];
     fk_path path = { .depth = 77 };
     fk_path_fault fault;
-    fk_err err = fk_path_build(NULL, &parts, buf, sizeof(buf), &path, &fault);
+    fk_err err = fk_path_build(NULL, &parts, FK_BUF(buf), &path, &fault);
     if (err != expected || fault.err != err || fault.at != strcspn(marked, "^") ||
         fault.segment != segment) {
         test_failed(marked, 0, "%s at %zu in %d", fk_err_name(err), fault.at, fault.segment);
@@ -142,14 +142,15 @@ TEST(build_stays_in_its_buffer)
     fk_path path;
     fk_path_fault fault;
     for (size_t size = 0; size < sizeof(TEXT) - 1; size++) {
-        fk_err err = fk_path_build(NULL, &parts, guard_buffer(size), size, &path, &fault);
+        fk_err err =
+            fk_path_build(NULL, &parts, (fk_buf){ guard_buffer(size), size }, &path, &fault);
         CHECK_ERR(err, FK_E_LIMIT);
         CHECK_U64(fault.at, size);
     }
     char *buf = guard_buffer(sizeof(TEXT) - 1);
-    CHECK_OK(fk_path_build(NULL, &parts, buf, sizeof(TEXT) - 1, &path, NULL));
+    CHECK_OK(fk_path_build(NULL, &parts, (fk_buf){ buf, sizeof(TEXT) - 1 }, &path, NULL));
     check_built(&path, "fraktor.tcp://sys@h:1/user/a/$b/c%20d#7", buf, sizeof(TEXT) - 1);
-    CHECK_ERR(fk_path_build(NULL, &parts, NULL, 0, &path, NULL), FK_E_LIMIT);
+    CHECK_ERR(fk_path_build(NULL, &parts, (fk_buf){ NULL, 0 }, &path, NULL), FK_E_LIMIT);
 }
 
 TEST(build_keeps_the_limits)
@@ -160,16 +161,16 @@ TEST(build_keeps_the_limits)
     fk_path_fault fault;
     size_t full = strlen("fraktor://sys/user/a/$b/c%20d#7");
     fk_path_options options = { .path_max = (uint32_t)full };
-    CHECK_OK(fk_path_build(&options, &parts, buf, sizeof(buf), &path, NULL));
+    CHECK_OK(fk_path_build(&options, &parts, FK_BUF(buf), &path, NULL));
     options.path_max--; /* the uid is one byte too many */
-    CHECK_ERR(fk_path_build(&options, &parts, buf, sizeof(buf), &path, &fault), FK_E_LIMIT);
+    CHECK_ERR(fk_path_build(&options, &parts, FK_BUF(buf), &path, &fault), FK_E_LIMIT);
     CHECK_U64(fault.at, full - 1);
     options = (fk_path_options){ .depth_max = 3 };
-    CHECK_ERR(fk_path_build(&options, &parts, buf, sizeof(buf), &path, &fault), FK_E_LIMIT);
+    CHECK_ERR(fk_path_build(&options, &parts, FK_BUF(buf), &path, &fault), FK_E_LIMIT);
     CHECK_U64(fault.at, strlen("fraktor://sys/user/a/$b/"));
     CHECK_U64(fault.segment, 3);
     options = (fk_path_options){ .segment_max = 4 };
-    CHECK_ERR(fk_path_build(&options, &parts, buf, sizeof(buf), &path, &fault), FK_E_LIMIT);
+    CHECK_ERR(fk_path_build(&options, &parts, FK_BUF(buf), &path, &fault), FK_E_LIMIT);
     CHECK_U64(fault.at, strlen("fraktor://sys/user/a/$b/c%20"));
 }
 
@@ -179,19 +180,18 @@ TEST(child_is_below_its_parent)
 {
     char buf[128];
     fk_path parent = parsed(NULL, "fraktor.tcp://s@h:1//user//a/#5"), child;
-    CHECK_OK(fk_path_child(NULL, &parent, FK_STR("b"), buf, sizeof(buf), &child, NULL));
+    CHECK_OK(fk_path_child(NULL, &parent, FK_STR("b"), FK_BUF(buf), &child, NULL));
     check_built(&child, "fraktor.tcp://s@h:1/user/a/b", buf, sizeof(buf));
-    CHECK_OK(fk_path_child(NULL, &parent, FK_STR("$b#9"), buf, sizeof(buf), &child, NULL));
+    CHECK_OK(fk_path_child(NULL, &parent, FK_STR("$b#9"), FK_BUF(buf), &child, NULL));
     check_built(&child, "fraktor.tcp://s@h:1/user/a/$b#9", buf, sizeof(buf));
     fk_path root = fk_path_root(&parent);
-    CHECK_OK(fk_path_child(NULL, &root, FK_STR("user"), buf, sizeof(buf), &child, NULL));
+    CHECK_OK(fk_path_child(NULL, &root, FK_STR("user"), FK_BUF(buf), &child, NULL));
     check_built(&child, "fraktor.tcp://s@h:1/user", buf, sizeof(buf));
     /* The parent's rules, whatever the options say. */
     fk_path theirs = parsed(&PEKKO, "pekko://s/user");
-    CHECK_OK(fk_path_child(NULL, &theirs, FK_STR("..#-1"), buf, sizeof(buf), &child, NULL));
+    CHECK_OK(fk_path_child(NULL, &theirs, FK_STR("..#-1"), FK_BUF(buf), &child, NULL));
     check_built(&child, "pekko://s/user/..#-1", buf, sizeof(buf));
-    CHECK_ERR(fk_path_child(&PEKKO, &root, FK_STR(".."), buf, sizeof(buf), &child, NULL),
-              FK_E_NAME);
+    CHECK_ERR(fk_path_child(&PEKKO, &root, FK_STR(".."), FK_BUF(buf), &child, NULL), FK_E_NAME);
 }
 
 TEST(child_faults_count_in_the_name)
@@ -214,8 +214,8 @@ TEST(child_faults_count_in_the_name)
         sprintf(text, "%.*s%s", (int)at, BAD[i].marked, BAD[i].marked + at + 1);
         fk_path child = { .depth = 77 };
         fk_path_fault fault;
-        fk_err err = fk_path_child(NULL, &parent, guard_text(fk_str_of(text)), buf, sizeof(buf),
-                                   &child, &fault);
+        fk_err err =
+            fk_path_child(NULL, &parent, guard_text(fk_str_of(text)), FK_BUF(buf), &child, &fault);
         if (err != BAD[i].err || fault.at != at || fault.segment != BAD[i].segment) {
             test_failed(BAD[i].marked, 0, "%s at %zu in %d", fk_err_name(err), fault.at,
                         fault.segment);
@@ -230,29 +230,34 @@ TEST(child_keeps_limits_and_buffer)
     fk_path parent = parsed(NULL, "fraktor://s/user/a"), child;
     fk_path_fault fault;
     for (size_t size = 0; size < sizeof(TEXT) - 1; size++) {
-        fk_err err =
-            fk_path_child(NULL, &parent, FK_STR("name"), guard_buffer(size), size, &child, NULL);
+        fk_err err = fk_path_child(NULL, &parent, FK_STR("name"),
+                                   (fk_buf){ guard_buffer(size), size }, &child, NULL);
         CHECK_ERR(err, FK_E_LIMIT);
     }
     char *buf = guard_buffer(sizeof(TEXT) - 1);
     size_t size = sizeof(TEXT) - 1;
-    CHECK_OK(fk_path_child(NULL, &parent, FK_STR("name"), buf, size, &child, NULL));
+    CHECK_OK(fk_path_child(NULL, &parent, FK_STR("name"), (fk_buf){ buf, size }, &child, NULL));
     check_built(&child, TEXT, buf, size);
     fk_path_options options = { .depth_max = 2 };
-    CHECK_ERR(fk_path_child(&options, &parent, FK_STR("name"), buf, size, &child, &fault),
-              FK_E_LIMIT);
+    CHECK_ERR(
+        fk_path_child(&options, &parent, FK_STR("name"), (fk_buf){ buf, size }, &child, &fault),
+        FK_E_LIMIT);
     CHECK_U64(fault.at, 0);
     options = (fk_path_options){ .path_max = 21 };
-    CHECK_ERR(fk_path_child(&options, &parent, FK_STR("name"), buf, size, &child, &fault),
-              FK_E_LIMIT);
+    CHECK_ERR(
+        fk_path_child(&options, &parent, FK_STR("name"), (fk_buf){ buf, size }, &child, &fault),
+        FK_E_LIMIT);
     CHECK_U64(fault.at, 2); /* "fraktor://s/user/a/na" are 21 bytes */
     options = (fk_path_options){ .path_max = 25 };
-    CHECK_ERR(fk_path_child(&options, &parent, FK_STR("name#12"), buf, size, &child, &fault),
-              FK_E_LIMIT);
-    CHECK_OK(fk_path_child(&options, &parent, FK_STR("name#1"), buf, size, &child, &fault));
+    CHECK_ERR(
+        fk_path_child(&options, &parent, FK_STR("name#12"), (fk_buf){ buf, size }, &child, &fault),
+        FK_E_LIMIT);
+    CHECK_OK(
+        fk_path_child(&options, &parent, FK_STR("name#1"), (fk_buf){ buf, size }, &child, &fault));
     options = (fk_path_options){ .segment_max = 3 };
-    CHECK_ERR(fk_path_child(&options, &parent, FK_STR("name"), buf, size, &child, &fault),
-              FK_E_LIMIT);
+    CHECK_ERR(
+        fk_path_child(&options, &parent, FK_STR("name"), (fk_buf){ buf, size }, &child, &fault),
+        FK_E_LIMIT);
     CHECK_U64(fault.at, 3);
 }
 
@@ -265,7 +270,7 @@ static void check_resolved(const char *base_text, const char *expression, const 
     fk_path base = parsed(pekko ? &PEKKO : NULL, base_text), path;
     fk_str text = guard_text(fk_str_of(expression));
     fk_path_fault fault;
-    fk_err err = fk_path_resolve(NULL, &base, text, buf, sizeof(buf), &path, &fault);
+    fk_err err = fk_path_resolve(NULL, &base, text, FK_BUF(buf), &path, &fault);
     if (err != FK_OK) test_failed(expression, 0, "%s at %zu", fk_err_name(err), fault.at);
     check_built(&path, expected, buf, sizeof(buf));
 }
@@ -316,7 +321,7 @@ static void check_unresolved(const char *base_text, const char *marked, fk_err e
     fk_path base = parsed(pekko ? &PEKKO : NULL, base_text), path = { .depth = 77 };
     fk_path_fault fault;
     fk_err err =
-        fk_path_resolve(NULL, &base, guard_text(fk_str_of(text)), buf, sizeof(buf), &path, &fault);
+        fk_path_resolve(NULL, &base, guard_text(fk_str_of(text)), FK_BUF(buf), &path, &fault);
     if (err != expected || fault.at != at || fault.segment != segment) {
         test_failed(marked, 0, "%s at %zu in %d", fk_err_name(err), fault.at, fault.segment);
     }
@@ -359,20 +364,25 @@ TEST(resolve_keeps_limits_and_buffer)
     size_t size = sizeof(TEXT) - 1;
     for (size_t i = 0; i < size; i++) {
         char *buf = guard_buffer(i);
-        CHECK_ERR(fk_path_resolve(NULL, &base, FK_STR("long-name"), buf, i, &path, NULL),
-                  FK_E_LIMIT);
+        CHECK_ERR(
+            fk_path_resolve(NULL, &base, FK_STR("long-name"), (fk_buf){ buf, i }, &path, NULL),
+            FK_E_LIMIT);
     }
     char *buf = guard_buffer(size);
-    CHECK_OK(fk_path_resolve(NULL, &base, FK_STR("./long-name#1"), buf, size, &path, NULL));
+    CHECK_OK(
+        fk_path_resolve(NULL, &base, FK_STR("./long-name#1"), (fk_buf){ buf, size }, &path, NULL));
     check_built(&path, "fraktor://s/user/a/long-name#1", buf, size);
     fk_path_options options = { .depth_max = 3 };
-    CHECK_ERR(fk_path_resolve(&options, &base, FK_STR("x/y"), buf, size, &path, &fault),
+    CHECK_ERR(fk_path_resolve(&options, &base, FK_STR("x/y"), (fk_buf){ buf, size }, &path, &fault),
               FK_E_LIMIT);
     CHECK_U64(fault.at, 2);
     CHECK_U64(fault.segment, 1);
-    CHECK_OK(fk_path_resolve(&options, &base, FK_STR("x/../y"), buf, size, &path, &fault));
+    CHECK_OK(
+        fk_path_resolve(&options, &base, FK_STR("x/../y"), (fk_buf){ buf, size }, &path, &fault));
     options = (fk_path_options){ .path_max = 29 };
-    CHECK_ERR(fk_path_resolve(&options, &base, FK_STR("long-name#1"), buf, size, &path, &fault),
+    CHECK_ERR(fk_path_resolve(&options, &base, FK_STR("long-name#1"), (fk_buf){ buf, size }, &path,
+                              &fault),
               FK_E_LIMIT);
-    CHECK_ERR(fk_path_resolve(NULL, &base, FK_STR("x"), NULL, 0, &path, NULL), FK_E_LIMIT);
+    CHECK_ERR(fk_path_resolve(NULL, &base, FK_STR("x"), (fk_buf){ NULL, 0 }, &path, NULL),
+              FK_E_LIMIT);
 }

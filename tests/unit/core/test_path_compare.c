@@ -88,7 +88,7 @@ static void write_random(test_random *random, bool pekko, char *out)
         out += pick(random, SLASHES, 3, out);
         out += pick(random, NAMES, 11, out);
     }
-    if (depth > 0) out += pick(random, UIDS, 3, out);
+    if (depth > 0) (void)pick(random, UIDS, 3, out);
 }
 
 static int by_order(const void *a, const void *b)

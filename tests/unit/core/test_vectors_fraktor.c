@@ -112,8 +112,7 @@ static bool resolve_holds(tsv *row)
     fk_path base, path;
     fk_path_fault fault;
     CHECK_OK(fk_path_parse(NULL, tsv_text(row, "arg1"), &base, NULL));
-    fk_err err =
-        fk_path_resolve(NULL, &base, tsv_text(row, "arg2"), buf, sizeof(buf), &path, &fault);
+    fk_err err = fk_path_resolve(NULL, &base, tsv_text(row, "arg2"), FK_BUF(buf), &path, &fault);
     if (!holds_fault(row, err, &fault)) return false;
     return err != FK_OK || holds_form(row, "canonical", &path, FK_FORM_FULL);
 }

@@ -126,10 +126,9 @@ static bool segment_holds(tsv *row)
 static void write_anchor(const fk_expression *e, char *text)
 {
     char address[TEXT_MAX / 2];
-    switch (e->anchor) {
-    case FK_ANCHOR_SELF: strcpy(text, "self"); return;
-    case FK_ANCHOR_ROOT: strcpy(text, "root"); return;
-    case FK_ANCHOR_ADDRESS: break;
+    if (e->anchor != FK_ANCHOR_ADDRESS) {
+        sprintf(text, "%s", e->anchor == FK_ANCHOR_ROOT ? "root" : "self");
+        return;
     }
     size_t len = fk_path_format(&e->address, FK_FORM_ADDRESS, address, sizeof(address));
     CHECK(len < sizeof(address));
@@ -148,7 +147,7 @@ static void write_elements(const fk_expression *e, char *text)
                                parent ? 0 : (int)element.text.len, element.text.ptr);
     }
     if (e->uid != 0) sprintf(text + len, "#%lld", (long long)e->uid);
-    if (count == 0) strcpy(text, "[]");
+    if (count == 0) sprintf(text, "[]");
     CHECK_U64(count, e->count);
 }
 
@@ -191,8 +190,7 @@ static fk_err descend(fk_path *path, const fk_str *names, size_t count)
     for (size_t i = 0; i < count; i++) {
         fk_path child;
         if (names[i].len == 0) continue;
-        fk_err err =
-            fk_path_child(&PEKKO, path, names[i], buf[i % 2], sizeof(buf[0]), &child, NULL);
+        fk_err err = fk_path_child(&PEKKO, path, names[i], FK_BUF(buf[i % 2]), &child, NULL);
         if (err != FK_OK) return err;
         *path = child;
     }
@@ -205,7 +203,7 @@ static fk_err do_child_op(tsv *row, fk_path *path)
     fk_str items[ITEMS_MAX];
     fk_path from = *path;
     if (tsv_is(row, "op", "child")) {
-        return fk_path_child(&PEKKO, &from, tsv_text(row, "arg"), buf, sizeof(buf), path, NULL);
+        return fk_path_child(&PEKKO, &from, tsv_text(row, "arg"), FK_BUF(buf), path, NULL);
     }
     if (tsv_is(row, "op", "descendant")) {
         return descend(path, items, tsv_list(row, "arg", items, ITEMS_MAX));
