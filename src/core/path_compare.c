@@ -108,7 +108,8 @@ int fk_path_compare(const fk_path *a, const fk_path *b)
 
 /* ---- hash ----------------------------------------------------------------------------------- */
 
-/* Eight bytes a step; the length closes a part, so that "ab", "c" differs from "a", "bc". */
+/* Eight bytes a step. The last word of a part holds what is left, if only nothing: so parts end
+ * where they end, for none holds a NUL. */
 static uint64_t hash_step(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
@@ -118,7 +119,7 @@ static uint64_t hash_step(uint64_t hash, uint64_t word)
 static uint64_t hash_part(const fk_ruleset *rules, uint64_t hash, fk_str part)
 {
     uint64_t word = 0;
-    uint64_t len = 0;
+    unsigned len = 0;
     int byte;
     while ((byte = fk__segment_byte(rules, &part)) >= 0) {
         word = word << 8 | (uint64_t)byte;
@@ -127,7 +128,7 @@ static uint64_t hash_part(const fk_ruleset *rules, uint64_t hash, fk_str part)
             word = 0;
         }
     }
-    return hash_step(hash_step(hash, word), len);
+    return hash_step(hash, word);
 }
 
 uint64_t fk_path_hash(const fk_path *path)

@@ -72,7 +72,7 @@ static bool ends_authority(const char *at, const char *end)
 
 static const char BAD_SYSTEM[] = "a system's name is letters, digits, and inside also - and _";
 
-static fk_err take_system(fk_reader *r, fk_str *out)
+static FK_HOT fk_err take_system(fk_reader *r, fk_str *out)
 {
     const char *start = r->at;
     const char *at = start;
@@ -91,7 +91,7 @@ static fk_err take_system(fk_reader *r, fk_str *out)
     return FK_OK;
 }
 
-static fk_err take_host(fk_reader *r, unsigned flags, fk_str *out)
+static FK_HOT fk_err take_host(fk_reader *r, unsigned flags, fk_str *out)
 {
     const char *start = r->at;
     fk_uri_host_kind kind;
@@ -151,7 +151,7 @@ static FK_HOT bool take_plain_segment(fk_reader *r)
     return true;
 }
 
-static fk_err take_segments(fk_reader *r, fk_path *path)
+static FK_HOT fk_err take_segments(fk_reader *r, fk_path *path)
 {
     const char *first = r->at; /* the '/' of the first segment */
     const char *last = r->at;  /* behind the last one */

@@ -117,7 +117,7 @@ static size_t escaped_utf8(const char *at, const char *end)
     if (lead < 0xc2 || lead > 0xf4) return 0;
     uint32_t point = (uint32_t)lead & (0x3fu >> more);
     for (unsigned i = 1; i <= more; i++) {
-        int next = end - at >= 3 * (int)i ? fk__uri_escape(at + 3 * i, end) : -1;
+        int next = fk__uri_escape(at + 3 * i, end);
         if (next < 0x80 || next > 0xbf) return 0;
         point = point << 6 | ((uint32_t)next & 0x3f);
     }

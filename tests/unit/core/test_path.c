@@ -451,6 +451,7 @@ TEST(path_parts)
     CHECK(!fk_path_next(&path, &cursor, &segment));
     CHECK(!fk_path_next(&path, &cursor, &segment));
     CHECK_U64(path.depth, 3);
+    CHECK(tsv_equal(path.segments, FK_STR("/user///a/b"))); /* nothing before, nothing behind */
     CHECK(tsv_equal(fk_path_name(&path), FK_STR("b")));
     CHECK(tsv_equal(fk_path_scheme(&path), FK_STR("fraktor.tcp")));
     fk_path parent = fk_path_parent(&path);
@@ -525,8 +526,9 @@ TEST(path_address_is_given_where_there_is_no_host)
     check_text(&with, "fraktor.tcp://out@[::1]:99/ignore");
     address = parsed(&PEKKO, "pekko://alt@h:1");
     static const char *const IGNORED[] = { "pekko://local/ignore", "pekko://local//ignore/" };
-    static const char *const NOT[] = { "pekko://local", "pekko://locaI/ignore", "pekko://l/ignore",
-                                       "pekko://local/ignores", "pekko://local/ignore/x" };
+    static const char *const NOT[] = { "pekko://local",          "pekko://locaI/ignore",
+                                       "pekko://l/ignore",       "pekko://local/ignores",
+                                       "pekko://local/ignore/x", "pekko://local/a/ignore" };
     for (size_t i = 0; i < 2; i++) {
         fk_path path = parsed(&PEKKO, IGNORED[i]);
         with = fk_path_with_address(&path, &address);
