@@ -17,6 +17,7 @@ typedef int (*cli_command_fn)(int argc, char **argv);
 
 int cli_bench(int argc, char **argv);
 int cli_demo(int argc, char **argv);
+int cli_path(int argc, char **argv);
 int cli_sim(int argc, char **argv);
 
 /* One line on stderr, "fraktor bench: ...", with the advice to look at --help; gives CLI_USAGE. */

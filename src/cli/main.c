@@ -16,6 +16,7 @@ typedef struct command {
 static const command COMMANDS[] = {
     { "bench", "measure this machine with the classic actor workloads", cli_bench },
     { "demo", "run a bank of actors for a while and show that no money is lost", cli_demo },
+    { "path", "take actor paths apart, resolve and compare them", cli_path },
     { "sim", "run the deterministic simulator (the program fraktor-sim)", cli_sim },
 };
 
