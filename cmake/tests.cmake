@@ -196,6 +196,20 @@ foreach(check headers unity)
         COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_${check}.py --root ${PROJECT_SOURCE_DIR})
 endforeach()
 
+# The program, asked as a user or a script would.
+if(TARGET fraktor-cli)
+    fk_add_test(cli_path_vectors
+        COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/path_vectors.py
+                --program $<TARGET_FILE:fraktor-cli>
+                --vectors ${PROJECT_SOURCE_DIR}/tests/vectors)
+    fk_add_test(cli_path_command
+        COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/path_command.py
+                --program $<TARGET_FILE:fraktor-cli>)
+    fk_add_test(first_hour_12_cli
+        COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/first_hour/12_names.py
+                --program $<TARGET_FILE:fraktor-cli>)
+endif()
+
 # A sanitizer adds symbols of its own and needs its runtime in the consumer, so
 # what leaves the build is looked at only in plain builds.
 if(FK_SANITIZE STREQUAL "")
