@@ -92,8 +92,18 @@ if(FK_CMOCKA AND support_sources)
                             LIBRARIES ${FK_TEST_LIBRARIES})
         endforeach()
     endforeach()
+    # What must hold for all inputs; test_*.c are the tests, the rest is what they share.
+    fk_glob(sources "tests/property/test_*.c")
+    fk_glob(shared "tests/property/*.c")
+    list(REMOVE_ITEM shared ${sources})
+    foreach(source ${sources})
+        cmake_path(GET source STEM name)
+        string(REGEX REPLACE "^test_" "" name ${name})
+        fk_test_program(property_${name} "${source};${shared}" TIMEOUT 120
+                        LIBRARIES ${FK_TEST_LIBRARIES})
+    endforeach()
 else()
-    message(STATUS "fraktor: unit, stress and oom tests are OFF: cmocka was not found "
+    message(STATUS "fraktor: unit, property, stress and oom tests are OFF: cmocka was not found "
                    "(Debian: apt-get install libcmocka-dev)")
 endif()
 
