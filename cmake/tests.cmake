@@ -170,18 +170,36 @@ if(TARGET fraktor-sim)
     fk_fiber_test(sim_mutants)
 endif()
 
-if(FK_SANITIZE STREQUAL "fuzzer")
-    fk_glob(sources "tests/fuzz/fuzz_*.c")
-    foreach(source ${sources})
-        cmake_path(GET source STEM name)
-        add_executable(${name} ${source})
-        fk_program_flags(${name})
-        target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-        target_link_libraries(${name} PRIVATE fraktor-static -fsanitize=fuzzer)
+# Fuzz targets: with libFuzzer in the preset of that name, else as tests that run over the corpus.
+fk_glob(sources "tests/fuzz/fuzz_*.c")
+add_library(fraktor-path-model OBJECT tests/property/path_model.c tests/property/path_piece.c)
+add_custom_target(fuzzers)
+foreach(source ${sources})
+    cmake_path(GET source STEM name)
+    add_executable(${name} ${source} $<TARGET_OBJECTS:fraktor-path-model>)
+    target_link_libraries(${name} PRIVATE fraktor-static)
+    add_dependencies(fuzzers ${name})
+    if(FK_SANITIZE STREQUAL "fuzzer")
+        target_link_libraries(${name} PRIVATE -fsanitize=fuzzer)
         set_target_properties(${name} PROPERTIES
             RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/fuzz)
-    endforeach()
-endif()
+    else()
+        target_sources(${name} PRIVATE tests/fuzz/replay.c)
+        set_target_properties(${name} PROPERTIES
+            RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+        fk_add_test(${name} COMMAND ${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+    endif()
+endforeach()
+foreach(target ${sources} fraktor-path-model)
+    cmake_path(GET target STEM target)
+    fk_program_flags(${target})
+    target_include_directories(${target} PRIVATE
+        ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+    if(FK_SANITIZE STREQUAL "fuzzer") # only new ways through the library are worth keeping
+        target_compile_options(${target} PRIVATE -fno-sanitize=fuzzer-no-link)
+    endif()
+endforeach()
 
 # ---- checks of the source and of what was built ----------------------------
 
