@@ -9,8 +9,10 @@
  *   fraktor/message.h   messages and references; who owns a message after send (the library,
  *                       always, even on failure)
  *   fraktor/actor.h     what an actor is made of and what it may do: tell, spawn, stash, timers
- *   fraktor/path.h      where an actor lives: parsing, comparing and resolving paths
  *   fraktor/system.h    systems: start, spawn, send, stop, dead letters, counters
+ *   fraktor/path.h      actor paths: read, write, compare, resolve
+ *   fraktor/registry.h  from references to paths and back; uids
+ *   fraktor/select.h    sending to whoever is at a path, with wildcards
  *   fraktor/port.h      the table of functions a system needs from its machine
  *   fraktor/host.h      Linux: own allocator, own event loop
  *
@@ -24,6 +26,8 @@
 #include "fraktor/message.h"
 #include "fraktor/path.h"
 #include "fraktor/port.h"
+#include "fraktor/registry.h"
+#include "fraktor/select.h"
 #include "fraktor/system.h"
 
 #endif /* FK_FRAKTOR_H */

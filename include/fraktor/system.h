@@ -12,6 +12,7 @@
  */
 
 #include "fraktor/actor.h"
+#include "fraktor/path.h"
 #include "fraktor/port.h"
 
 #ifdef __cplusplus
@@ -27,16 +28,20 @@ typedef enum fk_reason {
     FK_REASON_UNHANDLED, /* its receive did not want it */
     FK_REASON_NO_MEMORY, /* no block for it, or over the memory limit */
     FK_REASON_SYSTEM_STOPPING,
-    FK_REASON_BAD_TYPE, /* two message types of one name but different size */
+    FK_REASON_BAD_TYPE,    /* two message types of one name but different size */
+    FK_REASON_BAD_PATH,    /* sent to a text that is no path or selection */
+    FK_REASON_QUARANTINED, /* the system it was meant for is quarantined */
     FK_REASON_COUNT
 } fk_reason;
 
 FK_API const char *fk_reason_name(fk_reason reason);
 
-/* A message that did not reach an actor. Lent to the callback. */
+/* A message that did not reach an actor. Lent to the callback. fk_dead_letter_path() tells where it
+ * was meant to go. */
 typedef struct fk_dead_letter {
     fk_reason reason;
     fk_ref to;
+    fk_str path; /* what was asked for, when there is no reference: a path or selection */
     fk_ref sender;
     const fk_type *type;
     const void *data;
@@ -50,10 +55,38 @@ typedef struct fk_failure {
     const char *detail;  /* from fk_fail(), or "" */
 } fk_failure;
 
+typedef enum fk_event_kind {
+    FK_EVENT_PATH_FAULT = 0,      /* the runtime met a text that is no path: .text, .fault */
+    FK_EVENT_AUTHORITY,           /* another system's state changed: .text, .from, .to */
+    FK_EVENT_INVALID_ASSOCIATION, /* a message to a quarantined system was refused: .text */
+} fk_event_kind;
+
+/* Something worth knowing. Lent to the callback. */
+typedef struct fk_event {
+    fk_event_kind kind;
+    fk_time at;
+    fk_str text; /* the path or address in question, as it was written */
+    fk_path_fault fault;
+    const char *from, *to; /* states: "unresolved", "connected", "quarantine" */
+    const char *reason;
+} fk_event;
+
 /* Callbacks run on the thread that noticed, must not block, and may send. What on_dead_letter
  * itself sends in vain is counted, but not reported. */
 typedef void (*fk_dead_letter_fn)(void *user, const fk_dead_letter *letter);
 typedef void (*fk_failure_fn)(void *user, const fk_failure *failure);
+typedef void (*fk_event_fn)(void *user, const fk_event *event);
+
+/* How other systems see this one, and what becomes of those that cannot be reached. */
+typedef struct fk_remoting_config {
+    const char *host;            /* NULL: no address, and paths are shown without one */
+    uint16_t port;               /* 1..65535 with host */
+    fk_time quarantine;          /* how long uids and bad peers are kept out; 0: 5 days; >= 1 s */
+    fk_time quarantine_override; /* takes its place when not 0; >= 1 s */
+    fk_time give_up_after;       /* unreachable for so long is quarantined; 0: the quarantine */
+    uint32_t deferred_max;       /* messages waiting for one system; 0: 1,024 */
+    uint32_t deferred_total_max; /* for all of them; 0: 8,192 */
+} fk_remoting_config;
 
 #define FK_WORKERS_NONE UINT32_MAX /* no threads: fk_host_run_once() or the port drives it */
 
@@ -69,7 +102,13 @@ typedef struct fk_system_config {
     void *user;          /* first argument of the callbacks */
     fk_dead_letter_fn on_dead_letter;
     fk_failure_fn on_failure;
-    const fk_port *port; /* NULL: the host's; copied */
+    fk_event_fn on_event;
+    const fk_port *port;       /* NULL: the host's; copied */
+    fk_path_options paths;     /* rules and limits of paths and names */
+    fk_scheme scheme;          /* what its own paths begin with */
+    fk_guardian_kind guardian; /* of fk_system_path() */
+    uint32_t claims_max;       /* uids claimed or reserved at once; 0: 65,536 */
+    fk_remoting_config remoting;
 } fk_system_config;
 
 /* Starts a system with its worker threads. Fails with FK_E_INVALID, FK_E_EMPTY and FK_E_SYSTEM (the
@@ -102,10 +141,6 @@ FK_API bool fk_is_alive(fk_system *sys, fk_ref ref);
 /* Waits from outside until the actor is gone and its name free again. FK_E_TIMEOUT;
  * FK_E_UNSUPPORTED without port->wait. */
 FK_API FK_MUST_USE fk_err fk_await_stopped(fk_system *sys, fk_ref ref, fk_time timeout);
-
-/* The path of an actor, "/user/parent/name", written to buf (always NUL-terminated when size > 0);
- * returns the length it has in full. 0 when the actor is gone. */
-FK_API size_t fk_path_of(fk_system *sys, fk_ref ref, char *buf, size_t size);
 
 /* Counters since the start; each is exact once the system is at rest. */
 typedef struct fk_stats {

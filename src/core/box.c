@@ -142,7 +142,7 @@ fk_err fk__box_push(fk_local *local, fk_cell *cell, fk_node *node, bool *was_emp
     *was_empty = *wait = false;
     if (box == NULL) return FK_E_DEAD;
     fk__mem_lock(&sys->mem, &box->lock);
-    bool is_poison = (node->flags & FK_NODE_POISON) != 0; /* gets through, once */
+    bool is_poison = node->type == &fk_type_poison; /* gets through, once */
     bool is_full = box->count >= box->capacity && !is_poison && FK_SAFEGUARD(CAPACITY);
     if (!box_serves(box, cell, node->generation) || box->is_poisoned)
         err = FK_E_DEAD;

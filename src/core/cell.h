@@ -48,7 +48,8 @@ typedef enum fk_life {
 /* What moves through cell->system. Embedded in what it speaks of, so that it cannot fail. */
 typedef struct fk_signal {
     fk_link link;
-    fk_cell *cell; /* the child that has ended */
+    uint16_t depth; /* not the signal's but the cell's, which has no other room: levels below the */
+    uint16_t path_len; /* root, and length of "/user/a"; both stop at UINT16_MAX */
 } fk_signal;
 
 struct fk_cell {
@@ -85,7 +86,7 @@ struct fk_cell {
         uint64_t number; /* of a generated name */
         fk_cell *free_next;
     } u;
-    fk_name *name; /* NULL: generated */
+    fk_name *name; /* NULL: generated; see registry.c for who may look at it */
     fk_signal ended;
     fk_lock children_lock;
     uint32_t children_count; /* under children_lock */

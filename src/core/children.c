@@ -12,7 +12,7 @@
 
 #include "core/path.h"
 
-enum { SHIFT_MIN = 3, PER_LINE = 8, NAME_MAX_LEN = 255 };
+enum { SHIFT_MIN = 3, PER_LINE = 8 };
 
 static uint32_t children_capacity(const fk_cell *parent)
 {
@@ -21,19 +21,98 @@ static uint32_t children_capacity(const fk_cell *parent)
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-size_t fk__cell_name(const fk_cell *cell, char *buf, size_t size)
+static bool is_named(const fk_cell *cell)
 {
-    char generated[FK_AUTONAME_MAX];
-    const char *text = generated;
-    size_t len;
-    if (cell->name != NULL) {
-        text = cell->name->text;
-        len = cell->name->len;
-    } else {
-        len = fk_path_autoname(cell->u.number, generated);
-    }
-    memcpy(buf, text, len < size ? len : size);
+    return cell->name != NULL && cell->name->len != 0;
+}
+
+fk_str fk__cell_name(const fk_cell *cell, char buf[FK_AUTONAME_MAX])
+{
+    if (is_named(cell)) return (fk_str){ cell->name->text, cell->name->len };
+    return (fk_str){ buf, fk_path_autoname(cell->u.number, buf) };
+}
+
+size_t fk__autoname_len(uint64_t number)
+{
+    size_t len = 2;
+    while ((number >>= 6) != 0) len++;
     return len;
+}
+
+fk_err fk__name_create(fk_local *local, fk_str name, fk_name **out)
+{
+    fk_name *copy =
+        fk__cache_alloc(&local->cache, sizeof(fk_name) + name.len, FK_SITE("name of an actor"));
+    if (copy == NULL) return local->cache.err;
+    *copy = (fk_name){ .len = (uint32_t)name.len };
+    if (name.len != 0) memcpy(copy->text, name.ptr, name.len);
+    *out = copy;
+    return FK_OK;
+}
+
+void fk__name_free(fk_local *local, fk_name *name)
+{
+    if (name == NULL) return;
+    if (name->uri != NULL) fk__cache_free(&local->cache, name->uri, name->uri_len);
+    fk__cache_free(&local->cache, name, sizeof(fk_name) + name->len);
+}
+
+/* ---- hashes: what is looked up is what the name means, not how it is written ------------------ */
+
+static uint64_t hash_written(const fk_system *sys, fk_str name)
+{
+    char piece[256];
+    uint64_t hash = 0;
+    do { /* names of ordinary length are one piece */
+        size_t n = 0;
+        int byte;
+        while (n < sizeof(piece) && (byte = fk__segment_byte(sys->ruleset, &name)) >= 0) {
+            piece[n++] = (char)byte;
+        }
+        hash = hash * 31 + fk__hash_bytes(&sys->key, piece, n);
+    } while (name.len != 0);
+    return hash;
+}
+
+static uint64_t hash_name(const fk_system *sys, fk_str name)
+{
+    bool is_plain = name.len <= 256 && !fk__segment_has_escape(name);
+    return is_plain ? fk__hash_bytes(&sys->key, name.ptr, name.len) : hash_written(sys, name);
+}
+
+static uint64_t hash_number(uint64_t number)
+{
+    uint64_t line = fk__mix64(number / PER_LINE) & ~((uint64_t)(PER_LINE - 1) << 32);
+    return line | (number % PER_LINE) << 32;
+}
+
+static uint64_t cell_hash(const fk_cell *cell)
+{
+    if (!is_named(cell)) return hash_number(cell->u.number);
+    return hash_name(cell->sys, (fk_str){ cell->name->text, cell->name->len });
+}
+
+static int autoname_digit(char c)
+{
+    if (c >= 'a' && c <= 'z') return c - 'a';
+    if (c >= 'A' && c <= 'Z') return c - 'A' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    return c == '+' ? 62 : c == '~' ? 63 : -1;
+}
+
+/* The number that a generated name stands for; false: it is none. */
+static bool autoname_number(fk_str name, uint64_t *out)
+{
+    char again[FK_AUTONAME_MAX];
+    uint64_t number = 0;
+    if (name.len < 2 || name.len > 12 || name.ptr[0] != '$') return false;
+    for (size_t i = name.len; i-- > 1;) {
+        int digit = autoname_digit(name.ptr[i]);
+        if (digit < 0) return false;
+        number = number << 6 | (uint64_t)digit;
+    }
+    *out = number; /* "$aa" would be "$a" again */
+    return fk_path_autoname(number, again) == name.len && memcmp(again, name.ptr, name.len) == 0;
 }
 
 /* ---- the table: under the parent's lock -------------------------------------------------- */
@@ -48,28 +127,6 @@ static uint32_t entry_home(uint64_t entry, uint32_t capacity)
     return (uint32_t)(entry >> 32) & (capacity - 1);
 }
 
-/* "A" and "%41" are one name, so they have one hash. */
-static uint64_t name_hash(const fk_hash_key *key, fk_str name)
-{
-    char decoded[NAME_MAX_LEN];
-    if (fk__segment_has_escape(name)) {
-        FK_ASSERT(name.len <= sizeof(decoded));
-        fk_uri_err err = fk__uri_decode(name, decoded, sizeof(decoded), &name.len, NULL);
-        FK_ASSERT(err == FK_URI_OK); /* it was checked when the actor was made */
-        name.ptr = decoded;
-    }
-    return fk__hash_bytes(key, name.ptr, name.len);
-}
-
-static uint64_t cell_hash(const fk_cell *cell)
-{
-    const fk_name *name = cell->name;
-    if (name != NULL) return name_hash(&cell->sys->key, (fk_str){ name->text, name->len });
-    uint64_t number = cell->u.number;
-    uint64_t line = fk__mix64(number / PER_LINE) & ~((uint64_t)(PER_LINE - 1) << 32);
-    return line | (number % PER_LINE) << 32;
-}
-
 static fk_cell *entry_cell(const fk_cell *parent, uint64_t entry)
 {
     return fk__slots_at(&parent->sys->slots, (uint32_t)entry - 1);
@@ -82,19 +139,27 @@ static void entry_insert(uint64_t *table, uint32_t capacity, uint64_t entry)
     table[i] = entry;
 }
 
-static bool has_name(const fk_cell *parent, uint64_t hash, fk_str name)
+static bool is_called(const fk_cell *cell, fk_str name, bool is_number, uint64_t number)
 {
-    const fk_ruleset *rules = fk__ruleset(FK_RULES_FRAKTOR);
-    const uint64_t *table = parent->children;
+    if (!is_named(cell)) return is_number && cell->u.number == number;
+    fk_str own = { cell->name->text, cell->name->len };
+    return !is_number && fk__segment_equal(cell->sys->ruleset, own, name);
+}
+
+static fk_cell *child_find(const fk_cell *parent, fk_str name)
+{
     uint32_t capacity = children_capacity(parent);
-    if (capacity == 0) return false;
+    uint64_t number = 0;
+    if (capacity == 0) return NULL;
+    bool is_number = autoname_number(name, &number);
+    uint64_t hash = is_number ? hash_number(number) : hash_name(parent->sys, name);
+    const uint64_t *table = parent->children;
     for (uint32_t i = entry_home(hash, capacity); table[i] != 0; i = (i + 1) & (capacity - 1)) {
         if ((table[i] >> 32) != (hash >> 32)) continue;
-        const fk_name *other = entry_cell(parent, table[i])->name;
-        if (other == NULL) continue;
-        if (fk__segment_equal(rules, (fk_str){ other->text, other->len }, name)) return true;
+        fk_cell *cell = entry_cell(parent, table[i]);
+        if (is_called(cell, name, is_number, number)) return cell;
     }
-    return false;
+    return NULL;
 }
 
 /* A small table may be nearly full, a large one at most half. */
@@ -121,63 +186,60 @@ static fk_err reserve_child(fk_local *local, fk_cell *parent)
 
 /* ---- the functions ----------------------------------------------------------------------- */
 
-static fk_err name_copy(fk_local *local, fk_str name, fk_name **out)
-{
-    *out = NULL;
-    if (name.len == 0) return FK_OK;
-    fk_name *copy =
-        fk__cache_alloc(&local->cache, sizeof(fk_name) + name.len, FK_SITE("name of an actor"));
-    if (copy == NULL) return local->cache.err;
-    copy->len = (uint32_t)name.len;
-    memcpy(copy->text, name.ptr, name.len);
-    *out = copy;
-    return FK_OK;
-}
-
-static void name_free(fk_local *local, fk_name *name)
-{
-    if (name != NULL) fk__cache_free(&local->cache, name, sizeof(fk_name) + name->len);
-}
-
 fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str name)
 {
     fk_mem *mem = &parent->sys->mem;
-    fk_name *copy;
-    FK_TRY(name_copy(local, name, &copy));
+    fk_name *copy = NULL;
+    if (name.len != 0) FK_TRY(fk__name_create(local, name, &copy));
     fk__mem_lock(mem, &parent->children_lock);
     child->name = copy;
     if (copy == NULL) child->u.number = parent->child_counter;
-    uint64_t hash = cell_hash(child);
     fk_err err = parent->closed != 0 ? FK_E_STOPPING : FK_OK;
-    if (err == FK_OK && copy != NULL && has_name(parent, hash, name)) err = FK_E_NAME_TAKEN;
+    if (err == FK_OK && copy != NULL && child_find(parent, name) != NULL) err = FK_E_NAME_TAKEN;
     if (err == FK_OK) err = reserve_child(local, parent);
     if (err == FK_OK) {
-        entry_insert(parent->children, children_capacity(parent), entry_of(hash, child->slot));
+        uint64_t entry = entry_of(cell_hash(child), child->slot);
+        entry_insert(parent->children, children_capacity(parent), entry);
         parent->children_count++;
         if (copy == NULL) parent->child_counter++;
     }
     fk__mem_unlock(mem, &parent->children_lock);
     if (err != FK_OK) {
         child->name = NULL;
-        name_free(local, copy);
+        fk__name_free(local, copy);
     }
     return err;
 }
 
-void fk__children_remove(fk_local *local, fk_cell *parent, fk_cell *child)
+bool fk__children_find(fk_cell *parent, uint32_t generation, fk_str name, fk_ref *out,
+                       uint64_t *uid)
 {
     fk_mem *mem = &parent->sys->mem;
-    uint64_t entry = entry_of(cell_hash(child), child->slot);
+    bool found = false;
     fk__mem_lock(mem, &parent->children_lock);
-    uint64_t *table = parent->children;
-    uint32_t capacity = children_capacity(parent);
+    if (fk__half_load(&parent->generation, FK_ACQUIRE) == generation) {
+        const fk_cell *child = child_find(parent, name);
+        /* Acquire: the child's uid. Even: it is being made, or has ended. */
+        uint32_t born = child != NULL ? fk__half_load(&child->generation, FK_ACQUIRE) : 0;
+        if ((born & 1) != 0) {
+            *out = (fk_ref){ child->slot, born, parent->sys->id };
+            *uid = child->uid;
+            found = true;
+        }
+    }
+    fk__mem_unlock(mem, &parent->children_lock);
+    return found;
+}
+
+/* Takes an entry out and shifts back whatever would not be found any more across the gap. */
+static void entry_remove(uint64_t *table, uint32_t capacity, uint64_t entry)
+{
     uint32_t mask = capacity - 1;
     uint32_t i = entry_home(entry, capacity);
     while (table[i] != entry) {
         FK_ASSERT(table[i] != 0);
         i = (i + 1) & mask;
     }
-    /* Shift back whatever would not be found any more across the gap. */
     for (uint32_t j = (i + 1) & mask; table[j] != 0; j = (j + 1) & mask) {
         uint32_t home = entry_home(table[j], capacity);
         if (((j - home) & mask) >= ((j - i) & mask)) {
@@ -186,11 +248,22 @@ void fk__children_remove(fk_local *local, fk_cell *parent, fk_cell *child)
         }
     }
     table[i] = 0;
+}
+
+void fk__children_remove(fk_cell *parent, fk_cell *child)
+{
+    fk_mem *mem = &parent->sys->mem;
+    fk__mem_lock(mem, &parent->children_lock);
+    uint64_t entry = entry_of(cell_hash(child), child->slot);
+    entry_remove(parent->children, children_capacity(parent), entry);
     parent->children_count--;
-    fk_name *name = child->name;
+    bool is_known = child->name != NULL; /* somebody may be reading its path */
+    if (is_known) fk__mem_lock(mem, &child->children_lock);
     child->name = NULL;
+    /* Under the locks: who finds it ENDING finds its name. Seq_cst: see notify_waiters. */
+    fk__half_swap(&child->gate, 0, FK_SEQ_CST);
+    if (is_known) fk__mem_unlock(mem, &child->children_lock);
     fk__mem_unlock(mem, &parent->children_lock);
-    name_free(local, name);
 }
 
 void fk__children_close(fk_cell *parent)
@@ -209,6 +282,12 @@ fk_cell *fk__children_next(fk_cell *parent, uint32_t *cursor)
         if (entry != 0) return entry_cell(parent, entry);
     }
     return NULL;
+}
+
+void fk__children_abandon(fk_local *local, fk_cell *parent)
+{
+    fk__cache_free(&local->cache, parent->children,
+                   children_capacity(parent) * sizeof(*parent->children));
 }
 
 void fk__children_fini(fk_local *local, fk_cell *parent)

@@ -5,23 +5,31 @@
 /*
  * The children of a cell, by name: an open-addressed table of slots.
  *
- * Only the parent's owner changes it, except that anybody may spawn under the guardian until it
- * is closed. Changes are made under the parent's children_lock, for the sake of lookups from
+ * Only the parent's owner changes it, except that anybody may spawn under a guardian until it is
+ * closed. Changes are made under the parent's children_lock, for the sake of lookups from
  * elsewhere; the owner itself reads without.
+ *
+ * A child's name pointer changes under the parent's lock and, once others can know the child, its
+ * own; so either suffices to read it.
  */
 
 #include "core/system.h"
 
 struct fk_name {
-    uint32_t len;
+    uint32_t len;     /* 0: the actor's name is generated, only the path is here */
+    uint32_t uri_len; /* of the canonical path */
+    char *uri;        /* NULL until somebody asked for it */
     char text[];
 };
 
 /* Makes the child known. It gets its name here: `name` must be legal, or empty for a generated
  * one. FK_E_NAME_TAKEN, FK_E_STOPPING, FK_E_NOMEM, FK_E_LIMIT change nothing. */
 FK_MUST_USE fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str name);
-/* Forgets the child and frees its name. */
-void fk__children_remove(fk_local *local, fk_cell *parent, fk_cell *child);
+/* Forgets the child, which is not ENDING any more then. Its name is its obituary's. */
+void fk__children_remove(fk_cell *parent, fk_cell *child);
+/* The living child of that name. False also when the parent is not of that generation any more. */
+bool fk__children_find(fk_cell *parent, uint32_t generation, fk_str name, fk_ref *out,
+                       uint64_t *uid);
 /* No child can be added any more. From here on the table is the owner's alone. */
 void fk__children_close(fk_cell *parent);
 /* For the owner of a closed parent: the next child after *cursor, which begins at 0; NULL at the
@@ -29,8 +37,14 @@ void fk__children_close(fk_cell *parent);
 fk_cell *fk__children_next(fk_cell *parent, uint32_t *cursor);
 /* For the owner of a closed parent without children: frees the table. */
 void fk__children_fini(fk_local *local, fk_cell *parent);
+/* Frees the table of a system that is given up, whatever is in it. */
+void fk__children_abandon(fk_local *local, fk_cell *parent);
 
-/* The name of a cell, generated or not; at most `size` bytes are written. Returns its length. */
-size_t fk__cell_name(const fk_cell *cell, char *buf, size_t size);
+/* The name of a cell, generated or not: a generated one is written to buf. */
+fk_str fk__cell_name(const fk_cell *cell, char buf[FK_AUTONAME_MAX]);
+/* Bytes that a generated name takes. */
+size_t fk__autoname_len(uint64_t number);
+FK_MUST_USE fk_err fk__name_create(fk_local *local, fk_str name, fk_name **out);
+void fk__name_free(fk_local *local, fk_name *name);
 
 #endif /* FK_CORE_CHILDREN_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "core/system.h"
+#include "core/select.h"
 
 const char *fk_reason_name(fk_reason reason)
 {
@@ -13,15 +13,21 @@ const char *fk_reason_name(fk_reason reason)
         [FK_REASON_NO_MEMORY] = "no_memory",
         [FK_REASON_SYSTEM_STOPPING] = "system_stopping",
         [FK_REASON_BAD_TYPE] = "bad_type",
+        [FK_REASON_BAD_PATH] = "bad_path",
+        [FK_REASON_QUARANTINED] = "quarantined",
     };
     return (unsigned)reason < FK_REASON_COUNT ? NAMES[reason] : "unknown";
 }
 
-void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg *msg)
+static void report(fk_local *local, fk_reason reason, fk_ref to, fk_str path, const fk_msg *msg)
 {
     FK_ASSERT((unsigned)reason < FK_REASON_COUNT);
     fk_system *sys = local->sys;
     if (msg->type == &fk_type_poison) return; /* a wish that has come true */
+    if (msg->type == &fk_type_identify) {
+        fk__identify_answer(local, msg, FK_REF_NONE);
+        return;
+    }
     fk__stat_add(&local->stats.dead_letters[reason], 1);
     if (sys->on_dead_letter == NULL) return;
     /* What the callback sends may be undeliverable, too: that is counted, but not reported, or a
@@ -30,11 +36,24 @@ void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg 
         sys->host.reporting != NULL ? sys->host.reporting(sys->host.ctx) : &sys->reporting;
     if (*reporting != 0) return;
     *reporting = 1;
-    fk_dead_letter letter = { reason, to, msg->sender, msg->type, msg->data, msg->len };
+    fk_dead_letter letter = { reason, to, path, msg->sender, msg->type, msg->data, msg->len };
     fk__local_pause(local);
     sys->on_dead_letter(sys->user, &letter);
     fk__local_resume(local);
     *reporting = 0;
+}
+
+void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg *msg)
+{
+    report(local, reason, to, FK_STR(""), msg);
+}
+
+void fk__dead_path(fk_local *local, fk_reason reason, fk_str path, fk_ref sender, fk_out out)
+{
+    fk_msg msg;
+    fk__out_view(out, sender, &msg);
+    report(local, reason, FK_REF_NONE, path, &msg);
+    fk__out_drop(&local->cache, out);
 }
 
 void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *node)

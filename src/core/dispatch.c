@@ -15,6 +15,7 @@
 
 #include "base/safeguard.h"
 #include "core/mailbox.h"
+#include "core/registry.h"
 #include "core/timer.h"
 #include "core/turn.h"
 
@@ -53,6 +54,11 @@ fk_err fk__worker_create(fk_system *sys, uint32_t id, bool pinned, fk_worker **o
     worker->now = worker->window = fk__system_now(sys);
     worker->wheel_next = FK_NEVER;
     fk__wheel_init(&worker->wheel, worker->now);
+    fk_err err = fk__obituaries_create(worker);
+    if (err != FK_OK) {
+        fk__worker_destroy(worker);
+        return err;
+    }
     *out = worker;
     return FK_OK;
 }
@@ -63,6 +69,7 @@ void fk__worker_destroy(fk_worker *worker)
     fk_mem *mem = &worker->sys->mem;
     size_t size = worker->block_size;
     fk__ready_fini(worker);
+    fk__obituaries_destroy(worker);
     fk__cache_fini(&worker->local.cache);
     unsigned char shift = ((unsigned char *)worker)[-1];
     fk__mem_free(mem, (unsigned char *)worker - shift, size);

@@ -84,6 +84,7 @@ struct fk_worker {
     _Alignas(FK_CACHE_LINE) fk_lock wheel_lock; /* of the wheel */
     fk_time wheel_next; /* own use: when to look at the wheel; never later than its first entry */
     fk_wheel wheel;
+    struct fk_obituaries *obituaries;
     fk_worker *pinned_next;      /* all pinned workers of the system, under sys->lock */
     fk_worker *pinned_free_next; /* those without an actor, under sys->lock */
     size_t block_size;

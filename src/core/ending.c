@@ -11,8 +11,11 @@
 #include "base/safeguard.h"
 #include "core/box.h"
 #include "core/children.h"
+#include "core/claim.h"
 #include "core/extras.h"
+#include "core/guardian.h"
 #include "core/mailbox.h"
+#include "core/registry.h"
 #include "core/timer.h"
 
 void fk__cell_ask_stop(fk_local *local, fk_cell *cell, uint32_t generation)
@@ -34,8 +37,7 @@ void fk__cell_stop(fk_worker *worker, fk_cell *cell)
     cell->life = FK_LIFE_STOPPING;
     if (FK_SAFEGUARD(HALT)) cell->flags |= FK_CELL_HALTED;
     if (cell->extras != NULL) fk__timers_fini(worker, cell);
-    /* Only under the guardian do others spawn. */
-    bool is_guardian = fk__cell_parent(cell) == NULL;
+    bool is_guardian = fk__is_guardian(cell); /* only under these do others spawn */
     if (is_guardian)
         fk__children_close(cell);
     else
@@ -115,10 +117,9 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
     fk__half_swap(&cell->generation, generation + 1, FK_SEQ_CST);
     drain(worker, cell);
     fk__word_store(&cell->box, 0, FK_RELAXED);
-    if (parent != NULL) fk__stat_add(&worker->local.stats.stopped, 1);
+    if (!fk__is_guardian(cell)) fk__stat_add(&worker->local.stats.stopped, 1);
     if ((gate & FK_GATE_PINNED) != 0) fk__worker_unpin(fk__word_ptr(&cell->pinned, FK_RELAXED));
     if (parent != NULL) {
-        cell->ended.cell = cell;
         fk__mailbox_signal(parent, &cell->ended.link);
         if (fk__mailbox_kick(parent)) fk__schedule(&worker->local, parent);
     } else {
@@ -130,12 +131,18 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
 void fk__cell_child_ended(fk_worker *worker, fk_cell *parent, fk_cell *child)
 {
     FK_ASSERT(fk__cell_parent(child) == parent);
-    fk__children_remove(&worker->local, parent, child);
-    /* Seq_cst: see notify_waiters. */
-    fk__half_swap(&child->gate, 0, FK_SEQ_CST);
-    notify_waiters(worker->sys);
-    fk__cell_put(&worker->local, child);
-    fk__actor_uncount(worker->sys);
+    fk_system *sys = worker->sys;
+    uint32_t generation = fk__half_load(&child->generation, FK_RELAXED) - 1; /* it had */
+    fk__obituary_add(worker, parent, child, generation);
+    if (!fk__claims_are_empty(sys)) {
+        fk__claim_died(sys, (fk_ref){ child->slot, generation, sys->id }, child->uid);
+    }
+    fk__children_remove(parent, child);
+    notify_waiters(sys);
+    if (!fk__is_guardian(child)) { /* those are kept: the system has pointers to them */
+        fk__cell_put(&worker->local, child);
+        fk__actor_uncount(sys);
+    }
     fk__cell_try_end(worker, parent);
 }
 

@@ -201,7 +201,7 @@ static void heap_fill(fk_worker *worker, fk_cell *cell)
         fk__cell_advance(worker, cell, link);
         fk_node *node = FK_CONTAINER(link, fk_node, link);
         node->flags |= FK_NODE_LIVE;
-        if ((node->flags & FK_NODE_POISON) != 0)
+        if (node->type == &fk_type_poison)
             extras->poison = node; /* when all else is done */
         else
             heap_push(extras, priority_of(cell, node), node);

@@ -7,6 +7,8 @@
 
 #include "core/system.h"
 
+#include "core/claim.h"
+
 enum { UIDS_AT_ONCE = 1024 };
 
 void fk__local_init(fk_local *local, fk_system *sys, fk_worker *worker)
@@ -54,17 +56,27 @@ void fk__local_resume(fk_local *local)
     }
 }
 
-uint64_t fk__local_uid(fk_local *local)
+static FK_COLD void uids_fetch(fk_local *local)
 {
     fk_system *sys = local->sys;
-    if (local->uid_next == local->uid_end) {
-        fk__mem_lock(&sys->mem, &sys->lock);
-        local->uid_next = sys->uid_next;
+    fk__mem_lock(&sys->mem, &sys->lock);
+    /* Those that somebody brought along from elsewhere are passed over, and their neighbours. */
+    while (fk__claims_within(sys, sys->uid_next, sys->uid_next + UIDS_AT_ONCE)) {
         sys->uid_next += UIDS_AT_ONCE;
-        fk__mem_unlock(&sys->mem, &sys->lock);
-        local->uid_end = local->uid_next + UIDS_AT_ONCE;
     }
-    return local->uid_next++;
+    local->uid_next = sys->uid_next;
+    sys->uid_next += UIDS_AT_ONCE;
+    fk__mem_unlock(&sys->mem, &sys->lock);
+    local->uid_end = local->uid_next + UIDS_AT_ONCE;
+}
+
+uint64_t fk__local_uid(fk_local *local)
+{
+    for (;;) {
+        if (local->uid_next == local->uid_end) uids_fetch(local);
+        uint64_t uid = fk__uid_of(local->sys, local->uid_next++);
+        if (FK_LIKELY(uid != 0)) return uid;
+    }
 }
 
 fk_cell *fk__local_resolve_anew(fk_local *local, fk_ref ref)

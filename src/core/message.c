@@ -9,6 +9,7 @@ const fk_type fk_type_bytes = { "bytes", 0, 1, NULL };
 const fk_type fk_type_payload = { "payload", 0, 1, NULL };
 const fk_type fk_type_receive_timeout = { "receive_timeout", 0, 1, NULL };
 const fk_type fk_type_poison = { "poison", 0, 1, NULL };
+const fk_type fk_type_identify = { "identify", 0, 1, NULL };
 const fk_type fk_type_clash = { "clash", 0, 1, NULL };
 
 static bool type_is_string(const fk_type *type)
@@ -109,6 +110,7 @@ static void set_payload(fk_node *node, fk_payload *payload)
 static fk_str out_bytes(fk_out out)
 {
     if (type_is_string(out.type)) return *(const fk_str *)out.data;
+    if (out.type == &fk_type_identify) return (fk_str){ out.data, sizeof(uint64_t) };
     return (fk_str){ out.data, out.type->size };
 }
 
@@ -133,7 +135,7 @@ fk_err fk__node_fill(fk_cache *cache, fk_node *node, size_t room, fk_out out)
     }
     node->type = out.type;
     node->len = (uint16_t)bytes.len;
-    node->flags = out.type == &fk_type_poison ? FK_NODE_POISON : 0;
+    node->flags = fk__type_is_auto(out.type) ? FK_NODE_AUTO : 0;
     if (out.type->drop != NULL) node->flags |= FK_NODE_DROP;
     if (bytes.len != 0) memcpy(node->bytes, bytes.ptr, bytes.len);
     return FK_OK;
@@ -168,7 +170,7 @@ fk_node *fk__node_copy(fk_cache *cache, const fk_node *node)
     const size_t from = offsetof(fk_node, type);
     memcpy((char *)copy + from, (const char *)node + from,
            offsetof(fk_node, bytes) - from + (size_t)node->len);
-    copy->flags = node->flags & (FK_NODE_DROP | FK_NODE_PAYLOAD | FK_NODE_POISON);
+    copy->flags = node->flags & (FK_NODE_DROP | FK_NODE_PAYLOAD | FK_NODE_AUTO);
     return copy;
 }
 
@@ -225,6 +227,7 @@ void fk__node_view(const fk_node *node, uint32_t system, fk_msg *out)
 void fk__out_view(fk_out out, fk_ref sender, fk_msg *msg)
 {
     *msg = (fk_msg){ out.type, out.data, out.type->size, sender };
+    if (out.type == &fk_type_identify) msg->len = sizeof(uint64_t);
     if (out.data == NULL) return; /* nothing to show */
     if (out.type == &fk_type_payload) {
         const fk_payload *payload = out.data;

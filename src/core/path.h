@@ -13,6 +13,10 @@
 #include "core/uri.h"
 #include "fraktor/path.h"
 
+#define FK_PATH_MAX    1024u /* defaults of fk_path_options */
+#define FK_SEGMENT_MAX 255u
+#define FK_DEPTH_MAX   64u
+
 /* All that the two sets of rules differ in. What follows from a difference (that "%24x" is reserved
  * where escapes are decoded) is not listed. */
 typedef struct fk_ruleset {

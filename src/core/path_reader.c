@@ -4,9 +4,6 @@
 #include "core/path.h"
 
 enum {
-    PATH_DEFAULT = 1024,
-    SEGMENT_DEFAULT = 255,
-    DEPTH_DEFAULT = 64,
     /* How far behind a limit a fault before it can have its cause: in a host, in an escape. */
     LOOKAHEAD = 512,
 };
@@ -69,9 +66,9 @@ void fk__reader_init(fk_reader *r, unsigned rules, const fk_path_options *option
     r->at = r->start;
     r->len = text.len;
     r->rules = fk__ruleset(rules);
-    r->path_max = limit_or(options->path_max, PATH_DEFAULT);
-    r->segment_max = limit_or(options->segment_max, SEGMENT_DEFAULT);
-    r->depth_max = limit_or(options->depth_max, DEPTH_DEFAULT);
+    r->path_max = limit_or(options->path_max, FK_PATH_MAX);
+    r->segment_max = limit_or(options->segment_max, FK_SEGMENT_MAX);
+    r->depth_max = limit_or(options->depth_max, FK_DEPTH_MAX);
     r->depth = 0;
     r->utf8 = options->utf8;
     fk__reader_reach(r, r->path_max);

@@ -7,7 +7,7 @@
 
 static void discard(fk_local *local, fk_reason reason, fk_ref to, fk_node *node)
 {
-    if ((node->flags & FK_NODE_POISON) == 0) fk__dead_node(local, reason, to, node);
+    fk__dead_node(local, reason, to, node);
     fk__node_drop_contents(&local->cache, node);
     fk__node_free(&local->cache, node);
 }
@@ -62,7 +62,7 @@ fk_err fk__send_node(fk_local *local, fk_ref to, fk_node *node)
 }
 
 /* The way of every message: finds the cell, makes the node, pushes. */
-static fk_err send_any(fk_local *local, fk_ref to, fk_ref sender, fk_out msg, bool *wait)
+fk_err fk__send(fk_local *local, fk_ref to, fk_ref sender, fk_out msg, bool *wait)
 {
     fk_cell *cell = fk__local_resolve(local, to);
     if (cell == NULL) {
@@ -106,7 +106,7 @@ fk_err fk_send_from(fk_system *sys, fk_ref to, fk_ref sender, fk_out msg)
         bool wait = false;
         bool can_wait = may_wait(sys);
         fk_local *local = fk__local_enter(sys);
-        fk_err err = send_any(local, to, sender, msg, can_wait ? &wait : NULL);
+        fk_err err = fk__send(local, to, sender, msg, can_wait ? &wait : NULL);
         fk__local_leave(local);
         if (!wait) return err;
         fk_cell *cell = fk__cell_resolve(sys, to);
@@ -124,10 +124,10 @@ static FK_COLD fk_err tell_any(fk_ctx *ctx, uint32_t slot, uint32_t generation, 
                                fk_out msg)
 {
     fk_ref to = { slot, generation, system };
-    return send_any(&fk__ctx_worker(ctx)->local, to, fk__cell_ref(ctx->cell), msg, NULL);
+    return fk__send(&fk__ctx_worker(ctx)->local, to, fk__cell_ref(ctx->cell), msg, NULL);
 }
 
-/* send_any() cut down to what nearly every message needs: a live receiver with an ordinary mailbox,
+/* fk__send() cut down to what nearly every message needs: a live receiver with an ordinary mailbox,
  * a plain struct of at most `most` bytes, a block at hand. */
 static FK_HOT fk_err tell_plain(fk_ctx *ctx, fk_cell *cell, uint32_t generation, fk_out msg,
                                 uint32_t most)

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "core/spawn.h"
 
+#include "fraktor/registry.h"
+
 #include "core/box.h"
 #include "core/children.h"
+#include "core/claim.h"
 #include "core/extras.h"
 #include "core/mailbox.h"
-#include "fraktor/path.h"
+#include "core/path.h"
+
+enum { AUTONAME_MOST = 12 }; /* bytes of a generated name */
 
 static fk_err props_check(const fk_props *props)
 {
@@ -92,19 +97,45 @@ static void token_release(fk_local *local, fk_cell *cell, bool run_now)
     if (!is_quiet || !fk__mailbox_idle(cell, tail)) fk__schedule(local, cell);
 }
 
-fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const fk_props *props, fk_ref *out)
+static uint16_t add_up(uint32_t a, uint32_t b)
+{
+    return a + b < UINT16_MAX ? (uint16_t)(a + b) : UINT16_MAX;
+}
+
+/* A child must not have a path that nobody could read. What is too long to be counted is not
+ * limited: only a config that raises the limits so far comes there. */
+static fk_err place_check(const fk_system *sys, const fk_cell *parent, size_t name_len)
+{
+    uint32_t depth_max = sys->paths.depth_max, path_max = sys->paths.path_max;
+    if (parent->ended.depth >= depth_max && parent->ended.depth < UINT16_MAX) return FK_E_LIMIT;
+    /* "#" and the longest uid come behind. */
+    size_t len = sys->address_len + parent->ended.path_len + 1 + name_len + 21;
+    return len > path_max && path_max < UINT16_MAX ? FK_E_LIMIT : FK_OK;
+}
+
+/* Where in the tree the cell is, when it has its name. */
+static void place_note(fk_cell *cell, const fk_cell *parent, size_t name_len)
+{
+    if (name_len == 0) name_len = fk__autoname_len(cell->u.number);
+    cell->ended.depth = parent != NULL ? add_up(parent->ended.depth, 1) : 0;
+    cell->ended.path_len =
+        parent != NULL ? add_up(parent->ended.path_len, 1 + (uint32_t)name_len) : 0;
+}
+
+fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const uint64_t *uid,
+                 const fk_props *props, fk_ref *out)
 {
     fk_system *sys = local->sys;
     fk_cell *cell;
     uint32_t gate = 0;
     FK_TRY(props_check(props));
-    if (out == NULL || (name.len != 0 && name.ptr == NULL)) return FK_E_INVALID;
-    if (name.len != 0) FK_TRY(fk_path_check_name(NULL, name, NULL));
+    if (parent != NULL) FK_TRY(place_check(sys, parent, name.len != 0 ? name.len : AUTONAME_MOST));
     if (fk__half_load(&sys->stopping, FK_ACQUIRE) != 0) return FK_E_STOPPING;
-    FK_TRY(fk__actor_count(sys));
+    bool is_guardian = uid != NULL && *uid == 0;
+    if (!is_guardian) FK_TRY(fk__actor_count(sys));
     fk_err err = fk__cell_get(local, &cell);
     if (err != FK_OK) {
-        fk__actor_uncount(sys);
+        if (!is_guardian) fk__actor_uncount(sys);
         return err;
     }
     FK_ASSERT(cell->life == FK_LIFE_FREE);
@@ -116,7 +147,7 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const fk_props *
         strip(local, cell, gate);
         fk__cell_put(local, cell);
         token_release(local, cell, false);
-        fk__actor_uncount(sys);
+        if (!is_guardian) fk__actor_uncount(sys);
         return err;
     }
     cell->receive = props->receive;
@@ -125,7 +156,8 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const fk_props *
     cell->closed = 0;
     cell->child_counter = 0;
     cell->home = local->worker != NULL ? (uint16_t)local->worker->id : 0;
-    cell->uid = fk__local_uid(local);
+    cell->uid = uid == NULL ? fk__local_uid(local) : *uid;
+    place_note(cell, parent, name.len);
     bool has_start = props->start != NULL;
     cell->life = has_start ? FK_LIFE_STARTING : FK_LIFE_RUNNING;
     if (!has_start) cell->flags &= (uint8_t)~FK_CELL_HALTED;
@@ -141,16 +173,38 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const fk_props *
     return FK_OK;
 }
 
+/* What both public functions check of their arguments. */
+static fk_err name_check(const fk_system *sys, fk_str name, const fk_ref *out)
+{
+    if (out == NULL || (name.len != 0 && name.ptr == NULL)) return FK_E_INVALID;
+    return name.len != 0 ? fk_path_check_name(&sys->paths, name, NULL) : FK_OK;
+}
+
 fk_err fk_spawn(fk_system *sys, fk_str name, const fk_props *props, fk_ref *out)
 {
     if (sys == NULL) return FK_E_INVALID;
+    FK_TRY(name_check(sys, name, out));
     fk_local *local = fk__local_enter(sys);
-    fk_err err = fk__spawn(local, sys->guardian, name, props, out);
+    fk_err err = fk__spawn(local, sys->top.user, name, NULL, props, out);
     fk__local_leave(local);
     return err;
 }
 
 fk_err fk_spawn_child(fk_ctx *ctx, fk_str name, const fk_props *props, fk_ref *out)
 {
-    return fk__spawn(&fk__ctx_worker(ctx)->local, ctx->cell, name, props, out);
+    fk_local *local = &fk__ctx_worker(ctx)->local;
+    FK_TRY(name_check(local->sys, name, out));
+    return fk__spawn(local, ctx->cell, name, NULL, props, out);
+}
+
+fk_err fk_spawn_as(fk_system *sys, fk_str name, uint64_t uid, const fk_props *props, fk_ref *out)
+{
+    if (sys == NULL || name.len == 0) return FK_E_INVALID;
+    FK_TRY(name_check(sys, name, out));
+    FK_TRY(fk__claim_name(sys, name, uid));
+    fk_local *local = fk__local_enter(sys);
+    fk_err err = fk__spawn(local, sys->top.user, name, &uid, props, out);
+    fk__local_leave(local);
+    fk__claim_settle(sys, name, uid, err == FK_OK ? *out : FK_REF_NONE);
+    return err;
 }

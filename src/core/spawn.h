@@ -4,8 +4,9 @@
 
 #include "core/system.h"
 
-/* Makes an actor under parent (NULL: the first one of a system). */
-FK_MUST_USE fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const fk_props *props,
-                             fk_ref *out);
+/* Makes an actor under parent (NULL: the root). The name has been checked. uid: NULL for one that
+ * was never there; 0 is a guardian's, which has none. */
+FK_MUST_USE fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const uint64_t *uid,
+                             const fk_props *props, fk_ref *out);
 
 #endif /* FK_CORE_SPAWN_H */

@@ -3,17 +3,19 @@
 
 #include "core/box.h"
 #include "core/children.h"
+#include "core/claim.h"
+#include "core/guardian.h"
 #include "core/mailbox.h"
-#include "core/spawn.h"
+#include "core/path.h"
 #include "core/turn.h"
-#include "fraktor/path.h"
 
 enum {
     SYSTEM_BLOCK = sizeof(fk_system) + FK_CACHE_LINE, /* the port aligns to 16 bytes only */
     THROUGHPUT_DEFAULT = 100,
     SLICE_DEFAULT = 1000000,
     ACTORS_DEFAULT = 1 << 24,
-    PATH_NAME_MAX = 256
+    QUARANTINE_DAYS = 5,
+    SECONDS_PER_DAY = 86400
 };
 
 fk_time fk__system_now(const fk_system *sys)
@@ -30,22 +32,50 @@ static fk_err port_check(const fk_port *port)
     return port->size != 0 && port->size < sizeof(fk_port) ? FK_E_INVALID : FK_OK;
 }
 
-/* The parent of all actors that are made from outside. It does nothing but have children. */
-static fk_err guardian_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
+/* Its own path, made of the config's parts and read like any other. */
+static fk_err address_init(fk_system *sys, const fk_system_config *config, fk_str name)
 {
-    (void)state;
-    return fk_unhandled(ctx, msg);
+    fk_path_parts parts = { .scheme = config->scheme, .system = name };
+    fk_path_options unlimited = config->paths;
+    unlimited.path_max = sizeof(sys->address_text);
+    if (config->remoting.host != NULL) parts.host = fk_str_of(config->remoting.host);
+    parts.port = config->remoting.port;
+    if ((parts.host.len == 0) != (parts.port == 0)) return FK_E_AUTHORITY;
+    char buf[sizeof(sys->address_text)];
+    fk_path path;
+    FK_TRY(fk_path_build(&unlimited, &parts, FK_BUF(buf), &path, NULL));
+    path = fk_path_root(&path);
+    sys->address_len = (uint32_t)fk_path_format(&path, FK_FORM_NO_UID, sys->address_text,
+                                                sizeof(sys->address_text)) -
+                       1; /* without "/" */
+    fk_str text = { sys->address_text, sys->address_len };
+    return fk_path_parse(&unlimited, text, &sys->address, NULL);
 }
 
-static fk_err guardian_create(fk_system *sys)
+static fk_err quarantine_init(fk_system *sys, const fk_remoting_config *config)
 {
-    static const fk_props GUARDIAN = { .receive = guardian_receive };
-    fk_ref ref;
-    fk_local *local = fk__local_enter(sys);
-    fk_err err = fk__spawn(local, NULL, FK_STR(""), &GUARDIAN, &ref);
-    fk__local_leave(local);
-    if (err == FK_OK) sys->guardian = fk__cell_resolve(sys, ref);
-    return err;
+    fk_time asked =
+        config->quarantine_override != 0 ? config->quarantine_override : config->quarantine;
+    if (config->quarantine != 0 && config->quarantine < FK_SECONDS(1)) return FK_E_INVALID;
+    if (asked != 0 && asked < FK_SECONDS(1)) return FK_E_INVALID;
+    sys->quarantine = asked != 0 ? asked : FK_SECONDS(QUARANTINE_DAYS * SECONDS_PER_DAY);
+    return FK_OK;
+}
+
+static fk_err paths_init(fk_system *sys, const fk_system_config *config, fk_str name)
+{
+    const fk_path_options *options = &config->paths;
+    if ((unsigned)options->rules > FK_RULES_PEKKO || (unsigned)config->scheme > FK_SCHEME_TCP ||
+        (unsigned)config->guardian > FK_GUARDIAN_SYSTEM) {
+        return FK_E_INVALID;
+    }
+    sys->paths = *options;
+    if (options->path_max == 0) sys->paths.path_max = FK_PATH_MAX;
+    if (options->depth_max == 0) sys->paths.depth_max = FK_DEPTH_MAX;
+    sys->ruleset = fk__ruleset(options->rules);
+    sys->guardian = config->guardian;
+    FK_TRY(quarantine_init(sys, &config->remoting));
+    return address_init(sys, config, name);
 }
 
 static void configure(fk_system *sys, const fk_system_config *config, fk_str name)
@@ -61,8 +91,9 @@ static void configure(fk_system *sys, const fk_system_config *config, fk_str nam
     sys->user = config->user;
     sys->on_dead_letter = config->on_dead_letter;
     sys->on_failure = config->on_failure;
+    sys->on_event = config->on_event;
     sys->uid_next = 1;
-    sys->name_len = (uint32_t)name.len;
+    sys->uid_seed = (uint32_t)(seed[0] >> 32);
     memcpy(sys->name, name.ptr, name.len);
 }
 
@@ -75,7 +106,7 @@ fk_err fk__system_create(const fk_system_config *config, const fk_port *port, ui
     if (config->size != 0 && config->size < sizeof(*config)) return FK_E_INVALID;
     if (workers == 0 || workers > FK_WORKERS_MAX || config->slice < 0) return FK_E_INVALID;
     FK_TRY(port_check(port));
-    FK_TRY(fk_path_check_system(NULL, name, NULL));
+    FK_TRY(fk_path_check_system(&config->paths, name, NULL));
     fk__mem_init(&mem, port, config->memory_max);
     FK_TRY(fk__mem_alloc(&mem, SYSTEM_BLOCK, FK_SITE("system"), &memory));
     uintptr_t aligned = ((uintptr_t)memory + FK_CACHE_LINE - 1) & ~(uintptr_t)(FK_CACHE_LINE - 1);
@@ -88,9 +119,11 @@ fk_err fk__system_create(const fk_system_config *config, const fk_port *port, ui
     for (uint32_t i = 0; i < FK_OUTSIDE_LOCALS; i++) fk__local_init(&sys->outside[i], sys, NULL);
     /* More slots than actors_max: free ones lie in the lists of other threads. */
     uint32_t slots = config->actors_max > ACTORS_DEFAULT / 2 ? UINT32_MAX - 1 : ACTORS_DEFAULT;
-    fk_err err = fk__slots_init(&sys->slots, &sys->mem, slots);
+    fk_err err = paths_init(sys, config, name);
+    if (err == FK_OK) err = fk__slots_init(&sys->slots, &sys->mem, slots);
+    if (err == FK_OK) err = fk__claims_create(sys, config->claims_max);
     if (err == FK_OK) err = fk__dispatch_init(sys, workers);
-    if (err == FK_OK) err = guardian_create(sys);
+    if (err == FK_OK) err = fk__guardians_create(sys);
     if (err != FK_OK) {
         fk__system_destroy(sys);
         return err;
@@ -103,14 +136,14 @@ void fk__system_begin_stop(fk_system *sys)
 {
     fk__half_store(&sys->stopping, 1, FK_SEQ_CST);
     fk_local *local = fk__local_enter(sys);
-    uint32_t generation = fk__half_load(&sys->guardian->generation, FK_RELAXED);
-    if ((generation & 1) != 0) fk__cell_ask_stop(local, sys->guardian, generation);
+    uint32_t generation = fk__half_load(&sys->top.root->generation, FK_RELAXED);
+    if ((generation & 1) != 0) fk__cell_ask_stop(local, sys->top.root, generation);
     fk__local_leave(local);
 }
 
 bool fk__system_is_down(const fk_system *sys)
 {
-    return (fk__half_load(&sys->guardian->generation, FK_SEQ_CST) & 1) == 0;
+    return (fk__half_load(&sys->top.root->generation, FK_SEQ_CST) & 1) == 0;
 }
 
 /* What a free cell still holds: the node delivered last, and what came too late to be seen. */
@@ -124,7 +157,7 @@ static void cell_sweep(fk_system *sys, fk_cell *cell)
             fk_node *node = FK_CONTAINER(link, fk_node, link);
             if (link != cell->head) {
                 fk_ref to = { cell->slot, node->generation, sys->id };
-                if ((node->flags & (FK_NODE_TIMER | FK_NODE_POISON)) == 0) {
+                if ((node->flags & FK_NODE_TIMER) == 0) {
                     fk__dead_node(local, FK_REASON_SYSTEM_STOPPING, to, node);
                 }
                 fk__node_drop_contents(&local->cache, node);
@@ -133,6 +166,9 @@ static void cell_sweep(fk_system *sys, fk_cell *cell)
         }
         link = next;
     }
+    if (cell->life == FK_LIFE_FREE) return;
+    fk__name_free(local, cell->name); /* a guardian of a system that never ran */
+    fk__children_abandon(local, cell);
 }
 
 void fk__system_destroy(fk_system *sys)
@@ -147,6 +183,7 @@ void fk__system_destroy(fk_system *sys)
     fk__dispatch_fini(sys);
     fk__slots_fini(&sys->slots, &sys->mem);
     fk__props_fini(sys);
+    fk__claims_destroy(sys);
     for (uint32_t i = 0; i < FK_OUTSIDE_LOCALS; i++) fk__cache_fini(&sys->outside[i].cache);
     fk__pool_fini(&sys->pool);
     fk_mem mem = sys->mem;
@@ -210,7 +247,7 @@ void fk_stats_get(fk_system *sys, fk_stats *out)
         out->parks += read_stat(&w->parks);
     }
     fk__mem_unlock(&sys->mem, &sys->lock);
-    out->spawned -= 1; /* the guardian is not the user's */
+    out->spawned -= FK_GUARDIANS; /* those are not the user's */
     out->actors = out->spawned - out->stopped;
     out->memory = fk__word_load(&sys->mem.used, FK_RELAXED);
 }
@@ -249,63 +286,4 @@ fk_err fk_await_stopped(fk_system *sys, fk_ref ref, fk_time timeout)
     }
     fk__half_add(&sys->waiters, (uint32_t)-1, FK_SEQ_CST);
     return err;
-}
-
-/* Writes backwards from the end of a text that is `full` bytes long; only what fits in buf. */
-static size_t write_before(size_t end, const char *text, size_t len, char *buf, size_t size)
-{
-    size_t start = end - len;
-    for (size_t i = 0; i < len; i++) {
-        if (start + i + 1 < size) buf[start + i] = text[i];
-    }
-    return start;
-}
-
-/* One step up from an actor that may end at any moment: 0 when it has. A parent keeps the names of
- * its children under its lock and outlives them; a child's parent changes after its generation. */
-static size_t name_of(const fk_cell *cell, uint32_t *generation, const fk_cell **up, char *name)
-{
-    fk_mem *mem = &cell->sys->mem;
-    fk_cell *parent = fk__cell_parent(cell);
-    size_t len = 0;
-    if (parent == NULL) return 0;
-    fk__mem_lock(mem, &parent->children_lock);
-    if (fk__half_load(&cell->generation, FK_ACQUIRE) == *generation) {
-        len = fk__cell_name(cell, name, PATH_NAME_MAX);
-        *generation = fk__half_load(&parent->generation, FK_ACQUIRE);
-        *up = parent;
-    }
-    fk__mem_unlock(mem, &parent->children_lock);
-    return len;
-}
-
-size_t fk_path_of(fk_system *sys, fk_ref ref, char *buf, size_t size)
-{
-    char name[PATH_NAME_MAX];
-    static const char USER[] = "/user";
-    size_t full = sizeof(USER) - 1;
-    uint32_t generation = ref.generation;
-    if (size > 0) buf[0] = '\0';
-    const fk_cell *cell = fk__cell_resolve(sys, ref);
-    if (cell == NULL) return 0;
-    for (const fk_cell *c = cell; c != sys->guardian;) {
-        size_t len = name_of(c, &generation, &c, name);
-        if (len == 0) return 0;
-        full += 1 + len;
-    }
-    /* Once more, now that the end is known: names do not change. */
-    size_t at = full;
-    generation = ref.generation;
-    for (const fk_cell *c = cell; c != sys->guardian;) {
-        size_t len = name_of(c, &generation, &c, name);
-        if (len == 0) {
-            if (size > 0) buf[0] = '\0';
-            return 0;
-        }
-        at = write_before(at, name, len, buf, size);
-        at = write_before(at, "/", 1, buf, size);
-    }
-    write_before(at, USER, sizeof(USER) - 1, buf, size);
-    if (size > 0) buf[full < size ? full : size - 1] = '\0';
-    return full;
 }

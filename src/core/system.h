@@ -11,6 +11,7 @@
 #define FK_PROPS_MAX      65536u
 
 typedef struct fk_interned fk_interned;
+typedef struct fk_claims fk_claims;
 
 /* What the core wants from the part above that owns the threads. Filled before the system runs. */
 typedef struct fk_host_ops {
@@ -20,6 +21,16 @@ typedef struct fk_host_ops {
     bool (*is_inside)(void *ctx);                /* the calling thread is one of the workers */
     uint32_t *(*reporting)(void *ctx); /* a counter of the calling thread; see deadletter.c */
 } fk_host_ops;
+
+/* What the core wants from remoting, the part above it. Filled before the system runs; without it
+ * there are no other systems. */
+typedef struct fk_remote_ops {
+    void *ctx;
+    /* A ref for an actor of another system. */
+    fk_err (*resolve)(void *ctx, const fk_path *path, fk_ref *out);
+    /* A message for such a ref. The node is taken. */
+    fk_err (*send)(void *ctx, fk_local *local, fk_cell *cell, fk_ref to, fk_node *node);
+} fk_remote_ops;
 
 struct fk_system {
     /* Read by every send. */
@@ -36,19 +47,32 @@ struct fk_system {
     void *user;
     fk_dead_letter_fn on_dead_letter;
     fk_failure_fn on_failure;
+    fk_event_fn on_event;
     fk_host_ops host;
-    fk_cell *guardian; /* parent of what fk_spawn() makes */
-    fk_lock lock;      /* of interned, boxes, uids, pinned workers */
+    fk_remote_ops remote;
+    /* The top of the tree, for as long as the system exists: their slots are never used again. */
+    struct {
+        fk_cell *root, *user, *system, *temp, *dead_letters;
+    } top;
+    fk_lock lock; /* of interned, boxes, uids, pinned workers */
     fk_interned *interned[64];
     uint32_t interned_count;
     fk_box *boxes;
     fk_box *boxes_all;
-    uint64_t uid_next;
+    uint64_t uid_next; /* numbers given out to threads: see fk__uid_of() */
+    uint32_t uid_seed;
     uint32_t reporting; /* without host.reporting: see deadletter.c */
     fk_half stopping;   /* no more spawning */
     fk_half waiters;    /* threads in fk_await_stopped */
     fk_half stops;      /* changes with each stop while there are waiters; what they wait on */
-    uint32_t name_len;
+    fk_path_options paths;
+    const struct fk_ruleset *ruleset; /* of paths.rules */
+    fk_guardian_kind guardian;        /* of paths made from parts */
+    fk_time quarantine;               /* how long a dead actor's uid is reserved */
+    fk_claims *claims;
+    fk_path address; /* its own, in address_text: the root's path */
+    uint32_t address_len;
+    char address_text[544]; /* "fraktor://name@host:port" */
     char name[256];
 
     void *block; /* the memory it lies in */
@@ -103,6 +127,24 @@ static inline fk_cell *fk__local_resolve(fk_local *local, fk_ref ref)
     return fk__half_load(&cell->generation, FK_ACQUIRE) == ref.generation ? cell : NULL;
 }
 
+/* Uids are numbers in the order they are given out; by Pekko's rules, which know 32 bit with a sign,
+ * in an order that nobody can guess: a step of an odd number walks through all of them. */
+#define FK_UID_STEP      0x9e3779b1u
+#define FK_UID_STEP_BACK 0xe8b2f51u /* times FK_UID_STEP is 1 */
+
+static inline uint64_t fk__uid_of(const fk_system *sys, uint64_t number)
+{
+    if (sys->paths.rules == FK_RULES_FRAKTOR) return number;
+    uint32_t uid = (uint32_t)number * FK_UID_STEP + sys->uid_seed;
+    return (uint64_t)(int64_t)(int32_t)uid;
+}
+
+static inline uint64_t fk__uid_number(const fk_system *sys, uint64_t uid)
+{
+    if (sys->paths.rules == FK_RULES_FRAKTOR) return uid;
+    return (uint32_t)(((uint32_t)uid - sys->uid_seed) * FK_UID_STEP_BACK);
+}
+
 static inline fk_ref fk__cell_ref(const fk_cell *cell)
 {
     return (fk_ref){ cell->slot, fk__half_load(&cell->generation, FK_RELAXED), cell->sys->id };
@@ -112,8 +154,7 @@ static inline fk_ref fk__cell_ref(const fk_cell *cell)
 static inline fk_err fk__actor_count(fk_system *sys)
 {
     if (FK_LIKELY(sys->actors_max == 0)) return FK_OK;
-    /* Greater, not equal: the guardian is counted, too. */
-    if (fk__word_add(&sys->actors, 1, FK_RELAXED) <= sys->actors_max) return FK_OK;
+    if (fk__word_add(&sys->actors, 1, FK_RELAXED) < sys->actors_max) return FK_OK;
     fk__word_add(&sys->actors, (uintptr_t)-1, FK_RELAXED);
     return FK_E_LIMIT;
 }
@@ -130,6 +171,8 @@ void fk__props_fini(fk_system *sys);
 /* deadletter.c: the message did not reach an actor. The contents are still the caller's. */
 void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg *msg);
 void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *node);
+/* The same for a message to a path where nobody is; it is taken. */
+void fk__dead_path(fk_local *local, fk_reason reason, fk_str path, fk_ref sender, fk_out out);
 void fk__dead_out(fk_local *local, fk_reason reason, fk_ref to, fk_ref sender, fk_out out);
 
 #endif /* FK_CORE_SYSTEM_H */

@@ -11,8 +11,9 @@
 #include "core/box.h"
 #include "core/extras.h"
 #include "core/mailbox.h"
+#include "core/select.h"
 
-enum { MESSAGES_PER_CLOCK = 32, NODE_SPECIAL = FK_NODE_TIMER | FK_NODE_POISON | FK_NODE_PAYLOAD };
+enum { MESSAGES_PER_CLOCK = 32, NODE_SPECIAL = FK_NODE_TIMER | FK_NODE_AUTO | FK_NODE_PAYLOAD };
 
 /* What was the head is not needed any more. */
 static FK_HOT void head_free(fk_worker *worker, const fk_cell *cell, fk_link *old)
@@ -40,7 +41,7 @@ static void node_release(fk_worker *worker, fk_cell *cell, fk_node *node)
 void fk__cell_dead_node(fk_worker *worker, fk_cell *cell, fk_node *node)
 {
     node->flags &= (uint8_t)~FK_NODE_LIVE;
-    if ((node->flags & (FK_NODE_TIMER | FK_NODE_POISON)) == 0) {
+    if ((node->flags & FK_NODE_TIMER) == 0) {
         fk_ref to = { cell->slot, node->generation, worker->sys->id };
         fk__dead_node(&worker->local, FK_REASON_STOPPED, to, node);
     }
@@ -54,9 +55,9 @@ static void handle_signals(fk_worker *worker, fk_cell *cell)
     uintptr_t marks;
     fk_link *link = fk__mailbox_take_signals(cell, &marks);
     while (link != NULL) {
-        fk_signal *signal = FK_CONTAINER(link, fk_signal, link);
+        fk_cell *child = FK_CONTAINER(link, fk_cell, ended.link);
         link = fk__word_ptr(&link->next, FK_RELAXED);
-        fk__cell_child_ended(worker, cell, signal->cell);
+        fk__cell_child_ended(worker, cell, child);
     }
     if ((marks & FK_SYSTEM_STOP) == 0) return;
     uint32_t asked = fk__half_load(&cell->stop_generation, FK_ACQUIRE);
@@ -116,13 +117,23 @@ static FK_HOT fk_err deliver_plain(fk_worker *worker, fk_cell *cell, fk_node *no
     return deliver(worker, cell, node);
 }
 
+static void identify(fk_worker *worker, const fk_cell *cell, const fk_node *node)
+{
+    fk_msg msg;
+    fk__node_view(node, worker->sys->id, &msg);
+    fk__identify_answer(&worker->local, &msg, fk__cell_ref(cell));
+}
+
 static fk_err deliver_any(fk_worker *worker, fk_cell *cell, fk_node *node)
 {
     if ((node->flags & NODE_SPECIAL) == 0) return deliver_plain(worker, cell, node);
     if ((node->flags & FK_NODE_TIMER) != 0) return deliver_timer(worker, cell, node);
-    if ((node->flags & FK_NODE_POISON) != 0) {
-        cell->flags |= FK_CELL_LEAVING;
+    if ((node->flags & FK_NODE_AUTO) != 0) {
         worker->unseen++;
+        if (node->type == &fk_type_poison)
+            cell->flags |= FK_CELL_LEAVING;
+        else
+            identify(worker, cell, node);
         return FK_OK;
     }
     fk__node_view(node, worker->sys->id, &worker->ctx.msg);

@@ -165,12 +165,12 @@ fk_err fk_system_stop(fk_system *sys)
     if (sys == NULL) return FK_E_INVALID;
     fk_host *host = fk__host_of(sys);
     if (fk__host_inside == sys || *host_reporting(host) != 0) return FK_E_STATE;
-    fk_ref guardian = fk__cell_ref(sys->guardian);
+    fk_ref root = fk__cell_ref(sys->top.root);
     fk__system_begin_stop(sys);
     if (host->fd >= 0) {
         while (!fk__system_is_down(sys)) fk_host_run_once(sys, FK_NEVER);
     } else {
-        fk_err err = fk_await_stopped(sys, guardian, FK_NEVER);
+        fk_err err = fk_await_stopped(sys, root, FK_NEVER);
         if (err != FK_OK) return err;
     }
     host_destroy(host);

@@ -67,7 +67,8 @@ uintptr_t fk__sim_load(const void *at, fk_width width, fk_order o)
     if (m->is_peeking) return view(m, m->viewer, at, width);
     uintptr_t value = view(m, m->current, at, width);
     if (m->config.finds_races) acquire_from(m, at, o);
-    fk__machine_emit(m, (fk_event){ FK_EVENT_LOAD, o, m->current, at, value, value, NULL, false });
+    fk__machine_emit(m,
+                     (fk_access){ FK_ACCESS_LOAD, o, m->current, at, value, value, NULL, false });
     return value;
 }
 
@@ -80,7 +81,7 @@ void fk__sim_store(void *at, fk_width width, uintptr_t value, fk_order o)
     uintptr_t before = view(m, m->current, at, width);
     bool is_buffered = put(m, at, width, value, o);
     fk__machine_emit(
-        m, (fk_event){ FK_EVENT_STORE, o, m->current, at, before, value, NULL, is_buffered });
+        m, (fk_access){ FK_ACCESS_STORE, o, m->current, at, before, value, NULL, is_buffered });
     if (o == FK_SEQ_CST) fk__machine_drain(m, m->current);
 }
 
@@ -102,8 +103,8 @@ void fk__sim_init(void *at, fk_width width, uintptr_t value)
             fk__happens_store(at, &nothing);
         }
     }
-    fk__machine_emit(m, (fk_event){ FK_EVENT_INIT, FK_RELAXED, m->current, at, before, value, NULL,
-                                    is_buffered });
+    fk__machine_emit(m, (fk_access){ FK_ACCESS_INIT, FK_RELAXED, m->current, at, before, value,
+                                     NULL, is_buffered });
 }
 
 /* Empties the buffer before a read-modify-write, as the memory mode wants. */
@@ -135,8 +136,8 @@ uintptr_t fk__sim_rmw(void *at, fk_width width, fk_rmw kind, uintptr_t value, fk
     uintptr_t old = fk__memory_read(at, width);
     fk__memory_write(at, width, rmw_result(kind, old, value));
     if (m->config.finds_races) fk__happens_rmw(m->current, at, o);
-    fk__machine_emit(m, (fk_event){ (fk_event_kind)(FK_EVENT_SWAP + (int)kind), o, m->current, at,
-                                    old, fk__memory_read(at, width), NULL, false });
+    fk__machine_emit(m, (fk_access){ (fk_access_kind)(FK_ACCESS_SWAP + (int)kind), o, m->current,
+                                     at, old, fk__memory_read(at, width), NULL, false });
     return old;
 }
 
@@ -158,8 +159,8 @@ bool fk__sim_cas(void *at, fk_width width, uintptr_t *expected, uintptr_t value,
         *expected = old;
         if (m->config.finds_races) acquire_from(m, at, FK_ACQUIRE);
     }
-    fk__machine_emit(m, (fk_event){ done ? FK_EVENT_CAS : FK_EVENT_CAS_FAILED, o, m->current, at,
-                                    old, value, NULL, false });
+    fk__machine_emit(m, (fk_access){ done ? FK_ACCESS_CAS : FK_ACCESS_CAS_FAILED, o, m->current, at,
+                                     old, value, NULL, false });
     return done;
 }
 

@@ -130,17 +130,23 @@ static void start_workers(fk_system *sys)
     }
 }
 
-/* What there is before anything may fail. In a solo run nobody works meanwhile. */
+/* Nobody works before all is set up: in a solo run, and while the memory's limit can still change. */
+static bool begins_still(const fk_swarm *s)
+{
+    return s->is_solo || s->memory_spare != 0;
+}
+
+/* What there is before anything may fail. */
 static void populate(fk_system *sys)
 {
     const fk_swarm *s = fk__world_swarm();
-    bool is_early = !s->is_solo && fk__world_one_in(2);
+    bool is_early = !begins_still(s) && fk__world_one_in(2);
     if (is_early) start_workers(sys);
     for (uint32_t i = 0; i < s->actors_first; i++) fk__kernel_spawn(NULL, FK_NOBODY, false);
-    if (!is_early && !s->is_solo) start_workers(sys);
+    if (!is_early && !begins_still(s)) start_workers(sys);
     for (uint32_t i = 0; i < s->actors_first * 2; i++) {
         uint32_t to = fk__kernel_pick();
-        bool waits = s->is_solo && to != FK_NOBODY && l->person[to].pending != 0 &&
+        bool waits = begins_still(s) && to != FK_NOBODY && l->person[to].pending != 0 &&
                      l->person[to].overflow == FK_OVERFLOW_BLOCK;
         if (!waits) fk__kernel_send(NULL, FK_NOBODY, to, 0);
     }
@@ -193,12 +199,12 @@ static void check_stats(fk_system *sys)
 /* As fk_system_stop() does it. */
 static void stop_and_destroy(fk_system *sys)
 {
-    fk_ref guardian = fk__cell_ref(sys->guardian);
+    fk_ref root = fk__cell_ref(sys->top.root);
     fk__ledger_note(FK_FACT_STOPPING, FK_NOBODY, FK_NOBODY, 0, 0);
     l->is_stopping = true;
     fk__system_begin_stop(sys);
     if (fk__world_one_in(4)) fk__system_begin_stop(sys); /* twice is once */
-    if (fk_await_stopped(sys, guardian, FK_NEVER) != FK_OK) {
+    if (fk_await_stopped(sys, root, FK_NEVER) != FK_OK) {
         fk__world_fail("A14", "the system does not stop");
     }
     fk__ledger_note(FK_FACT_DOWN, FK_NOBODY, FK_NOBODY, 0, 0);
@@ -245,7 +251,7 @@ static void kernel_main(void *arg, uint32_t thread)
     for (uint32_t i = 0; i < s->outsiders; i++) {
         FK_ASSERT(fk__world_spawn(fk__kernel_outsider, NULL));
     }
-    if (s->is_solo) start_workers(sys);
+    if (begins_still(s)) start_workers(sys);
     fk__world_await(is_time_to_stop);
     if (is_time_to_stop())
         FK_SOMETIMES_HIT(ENDED_EARLY);

@@ -4,6 +4,7 @@
 #include "sim/kernel.h"
 
 #include "base/base.h"
+#include "fraktor/registry.h"
 #include "sim/sometimes.h"
 
 static fk_ledger *const l = &fk__ledger;
@@ -103,13 +104,16 @@ static void look_at_stats(void)
 /* Of an actor that may end meanwhile. */
 static void look_at_path(void)
 {
-    static const char USER[] = "/user/";
-    char path[64];
+    char text[1024];
+    fk_path path;
     uint32_t actor = fk__kernel_pick();
     if (actor == FK_NOBODY) return;
-    size_t len = fk_path_of(fk__kernel.sys, l->person[actor].ref, path, sizeof(path));
-    bool is_path = len > sizeof(USER) - 1 && memcmp(path, USER, sizeof(USER) - 1) == 0;
-    if (len != 0 && !is_path) fk__world_fail("A7", "the path of a%u is wrong", (unsigned)actor);
+    size_t len = fk_path_of(fk__kernel.sys, l->person[actor].ref, text, sizeof(text));
+    bool is_path = fk_path_parse(NULL, (fk_str){ text, len }, &path, NULL) == FK_OK &&
+                   fk_path_top(&path) == FK_TOP_USER && path.depth >= 2 && path.uid != 0;
+    if (len != 0 && !is_path) {
+        fk__world_fail("A7", "the path of a%u is wrong: %s", (unsigned)actor, text);
+    }
     if (len == 0 && !l->person[actor].is_gone) {
         fk__world_fail("A7", "a%u lives and has no path", (unsigned)actor);
     }

@@ -42,11 +42,11 @@ void fk__machine_flush(fk_machine *m, uint32_t thread)
         fk__machine_fail_softly(m, FK_USE_AFTER_FREE);
         return;
     }
-    fk__machine_emit(m, (fk_event){ .kind = FK_EVENT_FLUSH,
-                                    .thread = thread,
-                                    .at = s.at,
-                                    .before = fk__memory_read(s.at, s.width),
-                                    .after = s.value });
+    fk__machine_emit(m, (fk_access){ .kind = FK_ACCESS_FLUSH,
+                                     .thread = thread,
+                                     .at = s.at,
+                                     .before = fk__memory_read(s.at, s.width),
+                                     .after = s.value });
     fk__memory_write(s.at, s.width, s.value);
     if (m->config.finds_races) fk__happens_store(s.at, &s.carried);
 }
@@ -121,7 +121,7 @@ static void thread_main(void *arg)
     fk_machine *m = arg;
     uint32_t self = m->current;
     m->thread[self].fn(m->thread[self].arg, self);
-    fk__machine_emit(m, (fk_event){ .kind = FK_EVENT_END, .thread = self });
+    fk__machine_emit(m, (fk_access){ .kind = FK_ACCESS_END, .thread = self });
     m->alive &= ~fk__machine_bit(self);
     fk__machine_go(m);
 }
@@ -234,7 +234,7 @@ void fk__sim_relax(void)
 {
     fk_machine *m = fk__machine;
     assert(!m->is_peeking);
-    fk__machine_emit(m, (fk_event){ .kind = FK_EVENT_RELAX, .thread = m->current });
+    fk__machine_emit(m, (fk_access){ .kind = FK_ACCESS_RELAX, .thread = m->current });
     m->relaxing |= fk__machine_bit(m->current);
     fk__machine_go(m);
 }
@@ -252,7 +252,7 @@ void fk__machine_await(fk_machine_cond_fn *cond, void *arg)
     t->cond_arg = arg;
     m->blocked |= fk__machine_bit(m->current);
     fk__machine_go(m);
-    fk__machine_emit(m, (fk_event){ .kind = FK_EVENT_AWAIT, .thread = m->current });
+    fk__machine_emit(m, (fk_access){ .kind = FK_ACCESS_AWAIT, .thread = m->current });
     if (!m->config.finds_races) return;
     /* Once more, for the acquires among its loads. */
     m->is_settling = true;
@@ -276,8 +276,8 @@ void fk__machine_lock(uint32_t *lock)
     *lock = 1;
     if (m == NULL) return;
     if (m->config.finds_races) fk__happens_rmw(m->current, lock, FK_ACQUIRE);
-    fk__machine_emit(m,
-                     (fk_event){ FK_EVENT_LOCK, FK_ACQUIRE, m->current, lock, 0, 1, NULL, false });
+    fk__machine_emit(
+        m, (fk_access){ FK_ACCESS_LOCK, FK_ACQUIRE, m->current, lock, 0, 1, NULL, false });
 }
 
 void fk__machine_unlock(uint32_t *lock)
@@ -306,7 +306,7 @@ void fk__machine_wait(uint32_t *word, uint32_t seen, fk_machine_cond_fn *late, v
     if (!fk__quarantine_is_ok(word)) fk__machine_fail(FK_USE_AFTER_FREE);
     fk__machine_drain(m, m->current);
     fk__machine_emit(
-        m, (fk_event){ FK_EVENT_WAIT, FK_SEQ_CST, m->current, word, *word, seen, NULL, false });
+        m, (fk_access){ FK_ACCESS_WAIT, FK_SEQ_CST, m->current, word, *word, seen, NULL, false });
     if (*word != seen) return;
     fk_vthread *t = &m->thread[m->current];
     t->sleeps_at = word;
@@ -325,16 +325,16 @@ void fk__machine_notify(uint32_t *word)
     for (uint32_t i = 0; i < m->thread_count; i++) {
         if (m->thread[i].sleeps_at == word) m->thread[i].sleeps_at = NULL;
     }
-    fk__machine_emit(m, (fk_event){ .kind = FK_EVENT_NOTIFY, .thread = m->current, .at = word });
+    fk__machine_emit(m, (fk_access){ .kind = FK_ACCESS_NOTIFY, .thread = m->current, .at = word });
 }
 
 void fk__machine_note(const char *text, uintptr_t value)
 {
     if (fk__machine == NULL) return;
-    fk__machine_emit(fk__machine, (fk_event){ .kind = FK_EVENT_NOTE,
-                                              .thread = fk__machine->current,
-                                              .after = value,
-                                              .text = text });
+    fk__machine_emit(fk__machine, (fk_access){ .kind = FK_ACCESS_NOTE,
+                                               .thread = fk__machine->current,
+                                               .after = value,
+                                               .text = text });
 }
 
 const char *fk__memory_name(fk_memory memory)
@@ -343,12 +343,12 @@ const char *fk__memory_name(fk_memory memory)
     return NAMES[memory];
 }
 
-const char *fk__event_name(fk_event_kind kind)
+const char *fk__event_name(fk_access_kind kind)
 {
     static const char *const NAMES[] = { "load", "store", "init",   "swap",  "add",   "and",
                                          "or",   "cas",   "cas!",   "flush", "await", "relax",
                                          "lock", "wait",  "notify", "note",  "end" };
-    _Static_assert(sizeof(NAMES) / sizeof(NAMES[0]) == FK_EVENT_COUNT, "one name each");
+    _Static_assert(sizeof(NAMES) / sizeof(NAMES[0]) == FK_ACCESS_COUNT, "one name each");
     return NAMES[kind];
 }
 

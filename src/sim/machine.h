@@ -54,29 +54,29 @@ typedef enum fk_outcome {
 #define FK_ACTION_FLUSH FK_MACHINE_THREADS_MAX
 
 /* What happened, for traces. before/after are the values of the location. */
-typedef enum fk_event_kind {
-    FK_EVENT_LOAD,
-    FK_EVENT_STORE,
-    FK_EVENT_INIT,
-    FK_EVENT_SWAP,
-    FK_EVENT_ADD,
-    FK_EVENT_AND,
-    FK_EVENT_OR,
-    FK_EVENT_CAS,
-    FK_EVENT_CAS_FAILED,
-    FK_EVENT_FLUSH,
-    FK_EVENT_AWAIT,
-    FK_EVENT_RELAX,
-    FK_EVENT_LOCK,
-    FK_EVENT_WAIT,
-    FK_EVENT_NOTIFY,
-    FK_EVENT_NOTE,
-    FK_EVENT_END,
-    FK_EVENT_COUNT,
-} fk_event_kind;
+typedef enum fk_access_kind {
+    FK_ACCESS_LOAD,
+    FK_ACCESS_STORE,
+    FK_ACCESS_INIT,
+    FK_ACCESS_SWAP,
+    FK_ACCESS_ADD,
+    FK_ACCESS_AND,
+    FK_ACCESS_OR,
+    FK_ACCESS_CAS,
+    FK_ACCESS_CAS_FAILED,
+    FK_ACCESS_FLUSH,
+    FK_ACCESS_AWAIT,
+    FK_ACCESS_RELAX,
+    FK_ACCESS_LOCK,
+    FK_ACCESS_WAIT,
+    FK_ACCESS_NOTIFY,
+    FK_ACCESS_NOTE,
+    FK_ACCESS_END,
+    FK_ACCESS_COUNT,
+} fk_access_kind;
 
-typedef struct fk_event {
-    fk_event_kind kind;
+typedef struct fk_access {
+    fk_access_kind kind;
     fk_order order;
     uint32_t thread;
     const void *at;
@@ -84,7 +84,7 @@ typedef struct fk_event {
     uintptr_t after;
     const char *text; /* of a note */
     bool is_buffered; /* a store that waits in the buffer */
-} fk_event;
+} fk_access;
 
 typedef struct fk_machine fk_machine;
 typedef void fk_machine_thread_fn(void *arg, uint32_t thread);
@@ -92,7 +92,7 @@ typedef bool fk_machine_cond_fn(void *arg);
 
 /* Picks one action of mask, which has at least two bits; FK_MACHINE_NOBODY means diverged. */
 typedef uint32_t fk_machine_choose_fn(void *ctx, const fk_machine *m, uint32_t mask);
-typedef void fk_machine_event_fn(void *ctx, const fk_event *event);
+typedef void fk_machine_event_fn(void *ctx, const fk_access *event);
 
 typedef struct fk_machine_config {
     fk_memory memory;
@@ -165,7 +165,7 @@ _Noreturn void fk__machine_fail(const char *what);
 void fk__machine_note(const char *text, uintptr_t value);
 
 const char *fk__memory_name(fk_memory memory);
-const char *fk__event_name(fk_event_kind kind);
+const char *fk__event_name(fk_access_kind kind);
 const char *fk__order_name(fk_order order);
 
 #endif /* FK_SIM_MACHINE_H */

@@ -54,7 +54,7 @@ static inline uint32_t fk__machine_bit(uint32_t thread)
     return UINT32_C(1) << (thread % 32);
 }
 
-static inline void fk__machine_emit(fk_machine *m, fk_event event)
+static inline void fk__machine_emit(fk_machine *m, fk_access event)
 {
     if (m->config.event != NULL) m->config.event(m->config.event_ctx, &event);
 }

@@ -15,7 +15,7 @@ typedef struct label {
 } label;
 
 static bool is_on;
-static fk_event events[EVENTS_MAX]; /* a ring: the last EVENTS_MAX of event_count */
+static fk_access events[EVENTS_MAX]; /* a ring: the last EVENTS_MAX of event_count */
 static uint64_t event_count;
 static label labels[LABELS_MAX];
 static uint32_t label_count;
@@ -33,7 +33,7 @@ void fk__trace_label(const void *at, size_t size, uint32_t count, const char *na
     labels[label_count++] = (label){ (uintptr_t)at, size, count, name };
 }
 
-void fk__trace_event(void *ctx, const fk_event *event)
+void fk__trace_event(void *ctx, const fk_access *event)
 {
     (void)ctx;
     if (is_on) events[event_count++ % EVENTS_MAX] = *event;
@@ -82,7 +82,7 @@ static const char *value_text(uintptr_t value, char *out)
     return out;
 }
 
-static void print_event(FILE *out, uint64_t number, const fk_event *e)
+static void print_event(FILE *out, uint64_t number, const fk_access *e)
 {
     char at[NAME_MAX_LEN] = "";
     char before[NAME_MAX_LEN];
@@ -93,15 +93,15 @@ static void print_event(FILE *out, uint64_t number, const fk_event *e)
     fprintf(out, "%6" PRIu64 "  %*sT%" PRIu32 " %-6s ", number, (int)e->thread * 2, "", e->thread,
             fk__event_name(e->kind));
     switch (e->kind) {
-    case FK_EVENT_NOTE: fprintf(out, "%s %s", e->text, after); break;
-    case FK_EVENT_AWAIT:
-    case FK_EVENT_RELAX:
-    case FK_EVENT_END: break;
-    case FK_EVENT_NOTIFY: fprintf(out, "%s", at); break;
-    case FK_EVENT_WAIT: fprintf(out, "%s is %s, seen %s", at, before, after); break;
-    case FK_EVENT_LOAD: fprintf(out, "%s = %s  (%s)", at, after, fk__order_name(e->order)); break;
-    case FK_EVENT_FLUSH: fprintf(out, "%s: %s -> %s", at, before, after); break;
-    case FK_EVENT_CAS_FAILED:
+    case FK_ACCESS_NOTE: fprintf(out, "%s %s", e->text, after); break;
+    case FK_ACCESS_AWAIT:
+    case FK_ACCESS_RELAX:
+    case FK_ACCESS_END: break;
+    case FK_ACCESS_NOTIFY: fprintf(out, "%s", at); break;
+    case FK_ACCESS_WAIT: fprintf(out, "%s is %s, seen %s", at, before, after); break;
+    case FK_ACCESS_LOAD: fprintf(out, "%s = %s  (%s)", at, after, fk__order_name(e->order)); break;
+    case FK_ACCESS_FLUSH: fprintf(out, "%s: %s -> %s", at, before, after); break;
+    case FK_ACCESS_CAS_FAILED:
         fprintf(out, "%s = %s, not made %s  (%s)", at, before, after, fk__order_name(e->order));
         break;
     default:

@@ -14,7 +14,7 @@ void fk__trace_reset(bool on);
 void fk__trace_label(const void *at, size_t size, uint32_t count, const char *name);
 
 /* For fk_machine_config.event; ctx is not used. */
-void fk__trace_event(void *ctx, const fk_event *event);
+void fk__trace_event(void *ctx, const fk_access *event);
 
 /* One line for each event kept, oldest first. */
 void fk__trace_print(FILE *out);

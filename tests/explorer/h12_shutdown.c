@@ -35,9 +35,9 @@ static void start(world *w, const kernel_config *config)
     fk_props props = { .receive = receive, .state = w };
     w->actor = kernel_spawn(&sys->outside[0], &props);
     kernel_label(w->actor, "tail", "system", "generation");
-    fk__explore_label(&sys->guardian->tail, sizeof(fk_word), 1, "guardian.tail");
-    fk__explore_label(&sys->guardian->system, sizeof(fk_word), 1, "guardian.system");
-    fk__explore_label(&sys->guardian->generation, sizeof(fk_half), 1, "guardian.generation");
+    fk__explore_label(&sys->top.root->tail, sizeof(fk_word), 1, "root.tail");
+    fk__explore_label(&sys->top.root->system, sizeof(fk_word), 1, "root.system");
+    fk__explore_label(&sys->top.root->generation, sizeof(fk_half), 1, "root.generation");
 }
 
 static void setup_1(void *state)

@@ -16,6 +16,7 @@
  */
 
 #include "core/mailbox.h"
+#include "core/registry.h"
 #include "core/send.h"
 #include "core/spawn.h"
 #include "core/system.h"
@@ -114,6 +115,8 @@ static void arena_save(void)
     for (uint32_t i = 0; i < the_arena.extents; i++) {
         extent *e = &the_arena.extent[i];
         while (e->used > 0 && arena_memory[e->at + e->used - 1] == 0) e->used--;
+        /* Empty now; no schedule sees more actors end than that. */
+        if (e->size == sizeof(fk_obituaries)) e->used = offsetof(fk_obituaries, entry[16]);
     }
     memcpy(arena_image, arena_memory, the_arena.used);
 }
@@ -354,7 +357,7 @@ static inline void kernel_label(fk_ref ref, const char *tail, const char *system
 static inline fk_ref kernel_spawn(fk_local *local, const fk_props *props)
 {
     fk_ref ref;
-    fk_err err = fk__spawn(local, the_kernel.sys->guardian, FK_STR(""), props, &ref);
+    fk_err err = fk__spawn(local, the_kernel.sys->top.user, FK_STR(""), NULL, props, &ref);
     fk__explore_check(err == FK_OK, "spawn failed");
     return ref;
 }

@@ -165,7 +165,7 @@ static void *ask_paths(void *arg)
         if (len == 0)
             CHECK_STR(path, "");
         else
-            CHECK(strncmp(path, "/user/named-", 12) == 0 && len == strlen(path));
+            CHECK(strncmp(path, "fraktor://fraktor/user/named-", 29) == 0 && len == strlen(path));
     }
     return NULL;
 }

@@ -304,7 +304,7 @@ TEST(ctx_knows_self_parent_and_system)
     rig_do(&r, doer, look_around, out);
     CHECK(fk_ref_equal(out[0], doer));
     CHECK(fk_is_alive(r.sys, out[1]));
-    CHECK_U64(fk_path_of(r.sys, out[1], path, sizeof(path)), 5);
-    CHECK_STR(path, "/user");
+    CHECK_U64(fk_path_of(r.sys, out[1], path, sizeof(path)), 19);
+    CHECK_STR(path, "fraktor://test/user");
     rig_stop(&r);
 }

@@ -15,9 +15,16 @@ static fk_err spawn_named(rig *r, const char *name, size_t len, fk_ref *out)
 
 static void check_path(rig *r, fk_ref ref, const char *expected)
 {
-    char path[600];
-    CHECK_U64(fk_path_of(r->sys, ref, path, sizeof(path)), strlen(expected));
-    CHECK_STR(path, expected);
+    char text[600], local[600];
+    fk_path path;
+    size_t len = fk_path_of(r->sys, ref, text, sizeof(text));
+    CHECK_U64(len, strlen(text));
+    CHECK_OK(fk_path_parse(NULL, (fk_str){ text, len }, &path, NULL));
+    CHECK_U64(path.system.len, 4);
+    CHECK(memcmp(text, "fraktor://test/", 15) == 0);
+    CHECK(path.uid != 0);
+    fk_path_format(&path, FK_FORM_LOCAL, local, sizeof(local));
+    CHECK_STR(local, expected);
 }
 
 /* Written here once more, with division instead of shifts. */
@@ -121,8 +128,8 @@ TEST(name_of_255_bytes_is_the_longest)
     memset(name, 'n', sizeof(name));
     CHECK_ERR(spawn_named(&r, name, 256, &ref), FK_E_LIMIT);
     CHECK_OK(spawn_named(&r, name, 255, &ref));
-    CHECK_U64(fk_path_of(r.sys, ref, path, sizeof(path)), 6 + 255);
-    CHECK_U64(strlen(path), 6 + 255);
+    snprintf(path, sizeof(path), "/user/%.255s", name);
+    check_path(&r, ref, path);
     CHECK_ERR(spawn_named(&r, name, 255, &ref), FK_E_NAME_TAKEN);
     CHECK_OK(spawn_named(&r, name, 254, &ref));
     rig_stop(&r);
@@ -251,8 +258,10 @@ TEST(path_is_as_deep_as_the_tree_and_may_be_cut)
         ref = child;
     }
     size_t full = fk_path_of(r.sys, ref, path, sizeof(path));
-    CHECK_U64(full, 8 + 20 * 5);
-    CHECK(strncmp(path, "/user/$a/deep/deep/", 19) == 0);
+    const char *uid = strchr(path, '#');
+    CHECK(uid != NULL);
+    CHECK_U64((uint64_t)(uid - path), 14 + 8 + 20 * 5);
+    CHECK(strncmp(path, "fraktor://test/user/$a/deep/deep/", 33) == 0);
     CHECK_U64(strlen(path), full);
     for (size_t size = 1; size <= full + 1; size++) {
         memset(cut, '#', sizeof(cut));

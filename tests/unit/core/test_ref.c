@@ -25,9 +25,11 @@ static void check_dead(rig *r, fk_ref ref, fk_reason reason)
     CHECK_ERR(fk_stop(r->sys, ref), FK_E_DEAD);
     CHECK_ERR(fk_poison(r->sys, ref), FK_E_DEAD);
     CHECK_OK(fk_await_stopped(r->sys, ref, FK_SECONDS(1)));
-    char path[16] = "x";
-    CHECK_U64(fk_path_of(r->sys, ref, path, sizeof(path)), 0);
-    CHECK_STR(path, "");
+    char path[64] = "x";
+    size_t len = fk_path_of(r->sys, ref, path, sizeof(path));
+    CHECK_U64(strlen(path), len);
+    if (reason == FK_REASON_NO_RECEIVER) CHECK_U64(len, 0);
+    if (len != 0) CHECK(memcmp(path, "fraktor://test/user/", 20) == 0); /* who it was */
 }
 
 TEST(ref_none_has_no_receiver)

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "core/claim.h"
+
+#include "fraktor/registry.h"
+
+#include "core/path.h"
+#include "core/registry.h"
+#include "core/spawn.h"
+
+enum { BUCKETS = 256, CLAIMS_DEFAULT = 65536 };
+
+typedef struct fk_claim {
+    struct fk_claim *next;
+    uint64_t uid;
+    fk_ref actor;  /* of fk_spawn_as(); FK_REF_NONE: somebody's own affair */
+    fk_time until; /* FK_NEVER while it is in use */
+    uint32_t len;
+    char segments[]; /* "/user/alice" */
+} fk_claim;
+
+struct fk_claims {
+    fk_lock lock;
+    uint32_t count, max;
+    fk_half occupied; /* count != 0, to be seen without the lock */
+    fk_ref sweeper;   /* made with the first claim */
+    fk_claim *bucket[BUCKETS];
+};
+
+fk_err fk__claims_create(fk_system *sys, uint32_t max)
+{
+    void *memory;
+    FK_TRY(fk__mem_alloc(&sys->mem, sizeof(fk_claims), FK_SITE("claims"), &memory));
+    memset(memory, 0, sizeof(fk_claims));
+    sys->claims = memory;
+    sys->claims->max = max != 0 ? max : CLAIMS_DEFAULT;
+    return FK_OK;
+}
+
+static void claim_free(fk_system *sys, fk_claim *claim)
+{
+    fk__mem_free(&sys->mem, claim, sizeof(*claim) + claim->len);
+}
+
+void fk__claims_destroy(fk_system *sys)
+{
+    fk_claims *claims = sys->claims;
+    if (claims == NULL) return;
+    for (uint32_t i = 0; i < BUCKETS; i++) {
+        while (claims->bucket[i] != NULL) {
+            fk_claim *claim = claims->bucket[i];
+            claims->bucket[i] = claim->next;
+            claim_free(sys, claim);
+        }
+    }
+    fk__mem_free(&sys->mem, claims, sizeof(*claims));
+}
+
+/* ---- the table: under claims->lock ------------------------------------------------------------ */
+
+static fk_claim **claim_bucket(fk_system *sys, uint64_t uid)
+{
+    uint64_t hash = fk__hash_bytes(&sys->key, &uid, sizeof(uid)); /* uids come from outside */
+    return &sys->claims->bucket[hash % BUCKETS];
+}
+
+static bool claim_is_for(const fk_system *sys, const fk_claim *claim, const fk_path *path,
+                         uint64_t uid)
+{
+    fk_path own = { .segments = { claim->segments, claim->len } };
+    size_t a = 0, b = 0;
+    fk_str mine, theirs;
+    if (claim->uid != uid) return false;
+    for (;;) {
+        bool more = fk_path_next(&own, &a, &mine);
+        if (fk_path_next(path, &b, &theirs) != more) return false;
+        if (!more) return true;
+        if (!fk__segment_equal(sys->ruleset, mine, theirs)) return false;
+    }
+}
+
+static fk_claim *claim_find(fk_system *sys, const fk_path *path, uint64_t uid)
+{
+    fk_claim *claim = *claim_bucket(sys, uid);
+    while (claim != NULL && !claim_is_for(sys, claim, path, uid)) claim = claim->next;
+    return claim;
+}
+
+static void claim_remove(fk_system *sys, fk_claim *claim)
+{
+    fk_claim **link = claim_bucket(sys, claim->uid);
+    while (*link != claim) link = &(*link)->next;
+    *link = claim->next;
+    sys->claims->count--;
+    fk__half_store(&sys->claims->occupied, sys->claims->count != 0, FK_RELAXED);
+    claim_free(sys, claim);
+}
+
+static fk_err claim_add(fk_system *sys, const fk_path *path, uint64_t uid)
+{
+    fk_claims *claims = sys->claims;
+    void *memory;
+    if (claims->count >= claims->max) return FK_E_LIMIT;
+    size_t len = path->segments.len;
+    FK_TRY(fk__mem_alloc(&sys->mem, sizeof(fk_claim) + len, FK_SITE("claim"), &memory));
+    fk_claim *claim = memory;
+    fk_claim **bucket = claim_bucket(sys, uid);
+    *claim = (fk_claim){ .next = *bucket, .uid = uid, .until = FK_NEVER, .len = (uint32_t)len };
+    if (len != 0) memcpy(claim->segments, path->segments.ptr, len);
+    *bucket = claim;
+    claims->count++;
+    fk__half_store(&claims->occupied, 1, FK_RELAXED);
+    return FK_OK;
+}
+
+/* Forgets what is over; returns when the next one will be, or FK_NEVER. */
+static fk_time claims_expire(fk_system *sys, fk_time now)
+{
+    fk_claims *claims = sys->claims;
+    fk_time next = FK_NEVER;
+    fk__mem_lock(&sys->mem, &claims->lock);
+    for (uint32_t i = 0; i < BUCKETS; i++) {
+        fk_claim *following;
+        for (fk_claim *claim = claims->bucket[i]; claim != NULL; claim = following) {
+            following = claim->next;
+            if (claim->until <= now)
+                claim_remove(sys, claim);
+            else if (claim->until < next)
+                next = claim->until;
+        }
+    }
+    fk__mem_unlock(&sys->mem, &claims->lock);
+    return next;
+}
+
+/* ---- the sweeper: /system/uids ---------------------------------------------------------------- */
+
+static const fk_type SWEEP = { .name = "fk_sweep", .size = 1, .align = 1 };
+
+static fk_out sweep_message(void)
+{
+    return (fk_out){ &SWEEP, "" };
+}
+
+static fk_err sweeper_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
+{
+    (void)state;
+    if (msg->type != &SWEEP) return fk_unhandled(ctx, msg);
+    fk_time now = fk_now(ctx);
+    fk_time next = claims_expire(fk_system_of(ctx), now);
+    if (next == FK_NEVER) return FK_OK;
+    return fk_timer_start(ctx, 1, FK_TIMER_ONCE, next - now, sweep_message());
+}
+
+/* Something is reserved from now on: the sweeper will see to its end. Should it not get the message,
+ * the table is swept by whoever claims the next time. */
+static void sweeper_tell(fk_system *sys)
+{
+    static const fk_props SWEEPER = { .receive = sweeper_receive };
+    fk_claims *claims = sys->claims;
+    fk_ref ref;
+    fk_local *local = fk__local_enter(sys);
+    /* If there is one, the name is taken. */
+    bool is_new = fk__spawn(local, sys->top.system, FK_STR("uids"), NULL, &SWEEPER, &ref) == FK_OK;
+    fk__local_leave(local);
+    fk__mem_lock(&sys->mem, &claims->lock);
+    if (is_new) claims->sweeper = ref;
+    ref = claims->sweeper;
+    fk__mem_unlock(&sys->mem, &claims->lock);
+    if (!fk_ref_is_none(ref)) fk_send(sys, ref, sweep_message());
+}
+
+/* ---- claiming ----------------------------------------------------------------------------------- */
+
+static bool uid_was_issued(fk_system *sys, uint64_t uid)
+{
+    fk__mem_lock(&sys->mem, &sys->lock);
+    bool issued = fk__uid_number(sys, uid) < sys->uid_next;
+    fk__mem_unlock(&sys->mem, &sys->lock);
+    return issued;
+}
+
+/* How long one of our own stays reserved: 0 is not at all. */
+static fk_time own_uid_left(fk_system *sys, const fk_path *path, uint64_t uid, fk_time now)
+{
+    fk_ref ref;
+    uint64_t current;
+    fk_time died;
+    if (fk__registry_find(sys, path, &ref, &current) && current == uid) return FK_NEVER;
+    if (!uid_was_issued(sys, uid)) return 0;
+    bool known = fk__obituary_of_uid(sys, uid, &died);
+    /* Not dead, as far as anybody remembers: somebody else's, or about to be. */
+    if (!known && died == 0) return FK_NEVER;
+    fk_time until = fk__time_add(died, sys->quarantine);
+    return until > now ? until - now : 0;
+}
+
+static fk_err claim(fk_system *sys, const fk_path *path, uint64_t uid, fk_time *left)
+{
+    fk_claims *claims = sys->claims;
+    fk_time now = fk__system_now(sys);
+    *left = own_uid_left(sys, path, uid, now);
+    if (*left != 0) return FK_E_UID_RESERVED;
+    if (!fk__claims_are_empty(sys)) claims_expire(sys, now);
+    fk__mem_lock(&sys->mem, &claims->lock);
+    const fk_claim *taken = claim_find(sys, path, uid);
+    fk_err err = FK_E_UID_RESERVED;
+    if (taken != NULL)
+        *left = taken->until == FK_NEVER ? FK_NEVER : taken->until - now;
+    else
+        err = claim_add(sys, path, uid);
+    fk__mem_unlock(&sys->mem, &claims->lock);
+    return err;
+}
+
+/* Ends the use of a claim that is the actor's, or nobody's. */
+static bool claim_end(fk_system *sys, fk_claim *claim, fk_ref actor)
+{
+    if (claim == NULL || claim->until != FK_NEVER || !fk_ref_equal(claim->actor, actor)) {
+        return false;
+    }
+    claim->until = fk__time_add(fk__system_now(sys), sys->quarantine);
+    return true;
+}
+
+static fk_err parse_own(fk_system *sys, fk_str text, uint64_t uid, fk_path *out)
+{
+    FK_TRY(fk_path_parse(&sys->paths, text, out, NULL));
+    if (uid == 0 || !fk__uid_fits(sys->ruleset, uid)) return FK_E_UID;
+    return fk__registry_is_own(sys, out) ? FK_OK : FK_E_FOREIGN;
+}
+
+fk_err fk_uid_claim(fk_system *sys, fk_str text, uint64_t uid, fk_time *left)
+{
+    fk_path path;
+    fk_time ignored;
+    FK_TRY(parse_own(sys, text, uid, &path));
+    return claim(sys, &path, uid, left != NULL ? left : &ignored);
+}
+
+fk_err fk_uid_release(fk_system *sys, fk_str text, uint64_t uid)
+{
+    fk_path path;
+    FK_TRY(parse_own(sys, text, uid, &path));
+    fk__mem_lock(&sys->mem, &sys->claims->lock);
+    bool ended = claim_end(sys, claim_find(sys, &path, uid), FK_REF_NONE);
+    fk__mem_unlock(&sys->mem, &sys->claims->lock);
+    if (ended) sweeper_tell(sys);
+    return ended ? FK_OK : FK_E_NOT_FOUND;
+}
+
+/* ---- claims of actors ---------------------------------------------------------------------------- */
+
+static fk_err name_path(fk_system *sys, fk_str name, char *buf, size_t size, fk_path *out)
+{
+    fk_text text = { buf, size, 0 };
+    fk__text_put(&text, FK_STR("/user/"));
+    fk__text_put(&text, name);
+    if (text.len > size) return FK_E_LIMIT;
+    *out = sys->address;
+    out->segments = (fk_str){ buf, text.len };
+    out->depth = 2;
+    return FK_OK;
+}
+
+fk_err fk__claim_name(fk_system *sys, fk_str name, uint64_t uid)
+{
+    char buf[1024];
+    fk_path path;
+    fk_time left;
+    if (uid == 0 || !fk__uid_fits(sys->ruleset, uid)) return FK_E_UID;
+    FK_TRY(name_path(sys, name, buf, sizeof(buf), &path));
+    return claim(sys, &path, uid, &left);
+}
+
+void fk__claim_settle(fk_system *sys, fk_str name, uint64_t uid, fk_ref actor)
+{
+    char buf[1024];
+    fk_path path;
+    if (name_path(sys, name, buf, sizeof(buf), &path) != FK_OK) return;
+    fk__mem_lock(&sys->mem, &sys->claims->lock);
+    fk_claim *own = claim_find(sys, &path, uid);
+    FK_ASSERT(own != NULL);
+    if (fk_ref_is_none(actor))
+        claim_remove(sys, own);
+    else
+        own->actor = actor;
+    fk__mem_unlock(&sys->mem, &sys->claims->lock);
+    /* It may have died before we could note whose claim it is. */
+    if (!fk_ref_is_none(actor) && !fk_is_alive(sys, actor)) fk__claim_died(sys, actor, uid);
+}
+
+void fk__claim_died(fk_system *sys, fk_ref actor, uint64_t uid)
+{
+    bool ended = false;
+    fk__mem_lock(&sys->mem, &sys->claims->lock);
+    for (fk_claim *c = *claim_bucket(sys, uid); c != NULL && !ended; c = c->next) {
+        ended = c->uid == uid && claim_end(sys, c, actor);
+    }
+    fk__mem_unlock(&sys->mem, &sys->claims->lock);
+    if (ended) sweeper_tell(sys);
+}
+
+bool fk__claims_are_empty(const fk_system *sys)
+{
+    return fk__half_load(&sys->claims->occupied, FK_RELAXED) == 0;
+}
+
+bool fk__claims_within(fk_system *sys, uint64_t first, uint64_t end)
+{
+    fk_claims *claims = sys->claims;
+    bool within = false;
+    if (fk__claims_are_empty(sys)) return false;
+    fk__mem_lock(&sys->mem, &claims->lock);
+    for (uint32_t i = 0; i < BUCKETS; i++) {
+        for (const fk_claim *c = claims->bucket[i]; c != NULL; c = c->next) {
+            uint64_t number = fk__uid_number(sys, c->uid);
+            within = within || (number >= first && number < end);
+        }
+    }
+    fk__mem_unlock(&sys->mem, &claims->lock);
+    return within;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * An actor's path is the names on the way up. They are found in the cells, each under its parent's
+ * lock, and for an actor that has ended among the obituaries of the workers. The finished text is
+ * kept with the actor's name, so that asking again is a lookup and a copy under the actor's own lock.
+ */
+
+#include "core/registry.h"
+
+#include "fraktor/registry.h"
+
+#include "core/children.h"
+#include "core/path.h"
+
+enum { OBITUARIES = sizeof(((fk_obituaries *)0)->entry) / sizeof(fk_obituary) };
+
+/* ---- obituaries ---------------------------------------------------------------------------- */
+
+fk_err fk__obituaries_create(fk_worker *worker)
+{
+    void *memory;
+    FK_TRY(fk__mem_alloc(&worker->sys->mem, sizeof(fk_obituaries), FK_SITE("obituaries"), &memory));
+    memset(memory, 0, sizeof(fk_obituaries));
+    worker->obituaries = memory;
+    return FK_OK;
+}
+
+void fk__obituaries_destroy(fk_worker *worker)
+{
+    fk_obituaries *all = worker->obituaries;
+    if (all == NULL) return;
+    for (uint32_t i = 0; i < OBITUARIES; i++) fk__name_free(&worker->local, all->entry[i].name);
+    fk__mem_free(&worker->sys->mem, all, sizeof(*all));
+    worker->obituaries = NULL;
+}
+
+void fk__obituary_add(fk_worker *worker, const fk_cell *parent, const fk_cell *child,
+                      uint32_t generation)
+{
+    fk_obituaries *all = worker->obituaries;
+    fk_mem *mem = &worker->sys->mem;
+    fk__mem_lock(mem, &all->lock);
+    fk_obituary *entry = &all->entry[all->next];
+    all->next = (all->next + 1) % OBITUARIES;
+    if (entry->generation != 0) all->forgotten = entry->died;
+    fk_name *old = entry->name;
+    *entry = (fk_obituary){
+        .slot = child->slot,
+        .generation = generation,
+        .parent_slot = parent->slot,
+        .parent_generation = fk__half_load(&parent->generation, FK_RELAXED),
+        .uid = child->uid,
+        .number = child->u.number,
+        .name = child->name,
+        .died = worker->now,
+    };
+    fk__mem_unlock(mem, &all->lock);
+    fk__name_free(&worker->local, old);
+}
+
+/* What is looked for among the obituaries, and what to do with it while it is locked. */
+typedef struct fk_search {
+    bool (*take)(void *arg, const fk_obituary *entry); /* true: that was it */
+    void *arg;
+    fk_time forgotten; /* the latest of all workers */
+} fk_search;
+
+static bool search_worker(fk_worker *worker, fk_search *search)
+{
+    fk_obituaries *all = worker->obituaries;
+    fk_mem *mem = &worker->sys->mem;
+    bool found = false;
+    fk__mem_lock(mem, &all->lock);
+    if (all->forgotten > search->forgotten) search->forgotten = all->forgotten;
+    for (uint32_t i = 0; i < OBITUARIES && !found; i++) {
+        const fk_obituary *entry = &all->entry[i];
+        found = entry->generation != 0 && search->take(search->arg, entry);
+    }
+    fk__mem_unlock(mem, &all->lock);
+    return found;
+}
+
+static bool search_all(fk_system *sys, fk_search *search)
+{
+    fk_dispatch *dispatch = &sys->dispatch;
+    bool found = false;
+    for (uint32_t i = 0; i < dispatch->workers && !found; i++) {
+        found = search_worker(dispatch->worker[i], search);
+    }
+    if (found) return true;
+    fk__mem_lock(&sys->mem, &sys->lock);
+    for (fk_worker *w = dispatch->pinned; w != NULL && !found; w = w->pinned_next) {
+        found = search_worker(w, search);
+    }
+    fk__mem_unlock(&sys->mem, &sys->lock);
+    return found;
+}
+
+typedef struct fk_uid_death {
+    uint64_t uid;
+    fk_time died;
+} fk_uid_death;
+
+static bool take_death(void *arg, const fk_obituary *entry)
+{
+    fk_uid_death *death = arg;
+    if (entry->uid != death->uid) return false;
+    death->died = entry->died;
+    return true;
+}
+
+bool fk__obituary_of_uid(fk_system *sys, uint64_t uid, fk_time *died)
+{
+    fk_uid_death death = { uid, 0 };
+    fk_search search = { take_death, &death, 0 };
+    bool found = search_all(sys, &search);
+    *died = found ? death.died : search.forgotten;
+    return found;
+}
+
+/* ---- the way up ----------------------------------------------------------------------------- */
+
+/* Somebody on the way up, and after climb() its name and the one above. */
+typedef struct fk_climber {
+    uint32_t slot, generation;
+    uint64_t uid;
+    size_t len;
+    char *end; /* the name is written so that it ends here; NULL: not at all */
+} fk_climber;
+
+static void climber_name(fk_climber *c, fk_str name)
+{
+    c->len = name.len;
+    if (c->end == NULL) return;
+    c->end -= name.len;
+    memcpy(c->end, name.ptr, name.len);
+}
+
+static bool take_step(void *arg, const fk_obituary *entry)
+{
+    fk_climber *c = arg;
+    if (entry->slot != c->slot || entry->generation != c->generation) return false;
+    char generated[FK_AUTONAME_MAX];
+    if (entry->name != NULL && entry->name->len != 0)
+        climber_name(c, (fk_str){ entry->name->text, entry->name->len });
+    else
+        climber_name(c, (fk_str){ generated, fk_path_autoname(entry->number, generated) });
+    c->uid = entry->uid;
+    c->slot = entry->parent_slot;
+    c->generation = entry->parent_generation;
+    return true;
+}
+
+/* Alive, or ended without its parent having seen it: it has its name and its place. */
+static bool is_there(const fk_cell *cell, uint32_t generation)
+{
+    uint32_t now = fk__half_load(&cell->generation, FK_ACQUIRE);
+    if (now == generation) return true;
+    return now == generation + 1 && (fk__half_load(&cell->gate, FK_ACQUIRE) & FK_GATE_ENDING) != 0;
+}
+
+/* One level. False: nobody knows the actor any more. */
+static bool climb(fk_system *sys, fk_climber *c)
+{
+    const fk_cell *cell = fk__slots_at(&sys->slots, c->slot);
+    fk_cell *parent = cell != NULL ? fk__cell_parent(cell) : NULL;
+    if (parent != NULL) {
+        fk__mem_lock(&sys->mem, &parent->children_lock);
+        bool found = is_there(cell, c->generation);
+        if (found) {
+            char generated[FK_AUTONAME_MAX];
+            climber_name(c, fk__cell_name(cell, generated));
+            c->uid = cell->uid;
+            c->slot = parent->slot;
+            c->generation = fk__half_load(&parent->generation, FK_ACQUIRE);
+        }
+        fk__mem_unlock(&sys->mem, &parent->children_lock);
+        if (found) return true;
+    }
+    fk_search search = { take_step, c, 0 };
+    return search_all(sys, &search);
+}
+
+/* ---- from a ref to its path ------------------------------------------------------------------ */
+
+static void copy_cut(char *buf, size_t size, const char *text, size_t len)
+{
+    if (size == 0) return;
+    size_t fits = len < size ? len : size - 1;
+    memcpy(buf, text, fits);
+    buf[fits] = '\0';
+}
+
+static size_t path_cached(fk_system *sys, fk_cell *cell, uint32_t generation, char *buf,
+                          size_t size)
+{
+    size_t len = 0;
+    fk__mem_lock(&sys->mem, &cell->children_lock);
+    if (is_there(cell, generation) && cell->name != NULL && cell->name->uri != NULL) {
+        len = cell->name->uri_len;
+        copy_cut(buf, size, cell->name->uri, len);
+    }
+    fk__mem_unlock(&sys->mem, &cell->children_lock);
+    return len;
+}
+
+/* Keeps a path that was built with the cell, for the next one who asks. Without memory, or when the
+ * actor has ended meanwhile, it is simply built again. */
+static void path_cache(fk_local *local, fk_cell *cell, uint32_t generation, fk_str text)
+{
+    fk_mem *mem = &local->sys->mem;
+    fk_cell *parent = fk__cell_parent(cell);
+    fk_name *spare = NULL;
+    char *uri = fk__cache_alloc(&local->cache, text.len, FK_SITE("path of an actor"));
+    if (uri == NULL || fk__name_create(local, FK_STR(""), &spare) != FK_OK) {
+        fk__cache_free(&local->cache, uri, text.len);
+        return;
+    }
+    memcpy(uri, text.ptr, text.len);
+    fk__mem_lock(mem, &parent->children_lock);
+    fk__mem_lock(mem, &cell->children_lock);
+    if (fk__half_load(&cell->generation, FK_ACQUIRE) == generation) {
+        if (cell->name == NULL) {
+            cell->name = spare;
+            spare = NULL;
+        }
+        if (cell->name->uri == NULL) {
+            cell->name->uri = uri;
+            cell->name->uri_len = (uint32_t)text.len;
+            uri = NULL;
+        }
+    }
+    fk__mem_unlock(mem, &cell->children_lock);
+    fk__mem_unlock(mem, &parent->children_lock);
+    fk__cache_free(&local->cache, uri, text.len);
+    fk__name_free(local, spare);
+}
+
+static fk_text uid_text(const fk_system *sys, uint64_t uid, char *buf, size_t size)
+{
+    fk_path path = { .uid = uid, .rules = (uint8_t)sys->paths.rules };
+    fk_text text = { buf, size, 0 };
+    fk__text_uid(&text, &path);
+    return text;
+}
+
+/* The length in full, or 0; the text only if it fits. */
+static size_t path_build(fk_system *sys, fk_ref ref, char *buf, size_t size)
+{
+    char number[24];
+    fk_climber c = { .slot = ref.slot, .generation = ref.generation };
+    size_t full = sys->address_len;
+    fk_text uid = { NULL, 0, 0 };
+    for (bool first = true; c.slot != sys->top.root->slot; first = false) {
+        if (!climb(sys, &c)) return 0;
+        if (first) uid = uid_text(sys, c.uid, number, sizeof(number));
+        full += 1 + c.len;
+    }
+    full += uid.len;
+    if (full >= size) return full;
+    /* Once more, now that the end is known: names do not change. */
+    buf[full] = '\0';
+    memcpy(buf + full - uid.len, number, uid.len);
+    c = (fk_climber){ .slot = ref.slot, .generation = ref.generation, .end = buf + full - uid.len };
+    while (c.slot != sys->top.root->slot) {
+        if (!climb(sys, &c)) { /* forgotten just now */
+            buf[0] = '\0';
+            return 0;
+        }
+        *--c.end = '/';
+    }
+    memcpy(buf, sys->address_text, sys->address_len);
+    return full;
+}
+
+/* A path that does not fit the caller's buffer is shown as far as it does. */
+static void path_build_cut(fk_local *local, fk_ref ref, size_t full, char *buf, size_t size)
+{
+    char *text = fk__cache_alloc(&local->cache, full + 1, FK_SITE("path, for a moment"));
+    if (text == NULL) return;
+    if (path_build(local->sys, ref, text, full + 1) == full) copy_cut(buf, size, text, full);
+    fk__cache_free(&local->cache, text, full + 1);
+}
+
+static size_t path_of_root(const fk_system *sys, char *buf, size_t size)
+{
+    fk_text text = { buf, size, 0 };
+    fk__text_put(&text, (fk_str){ sys->address_text, sys->address_len });
+    fk__text_put(&text, FK_STR("/"));
+    if (size > 0) buf[text.len < size ? text.len : size - 1] = '\0';
+    return text.len;
+}
+
+/* What needs no memory: 0 when that is not enough. */
+static size_t path_at_hand(fk_system *sys, fk_ref ref, char *buf, size_t size)
+{
+    if (size > 0) buf[0] = '\0';
+    if (ref.system != sys->id || (ref.generation & 1) == 0) return 0;
+    fk_cell *cell = fk__slots_at(&sys->slots, ref.slot);
+    if (cell == NULL) return 0;
+    if (cell == sys->top.root) return ref.generation == 1 ? path_of_root(sys, buf, size) : 0;
+    return path_cached(sys, cell, ref.generation, buf, size);
+}
+
+size_t fk__path_of(fk_local *local, fk_ref ref, char *buf, size_t size)
+{
+    fk_system *sys = local->sys;
+    size_t len = path_at_hand(sys, ref, buf, size);
+    fk_cell *cell = fk__slots_at(&sys->slots, ref.slot);
+    bool is_possible = cell != NULL && cell != sys->top.root && ref.system == sys->id;
+    if (len != 0 || !is_possible || (ref.generation & 1) == 0) return len;
+    len = path_build(sys, ref, buf, size);
+    if (len == 0 || size == 0) return len;
+    if (len >= size) {
+        path_build_cut(local, ref, len, buf, size);
+        return len;
+    }
+    if (fk__cell_resolve(sys, ref) != NULL)
+        path_cache(local, cell, ref.generation, (fk_str){ buf, len });
+    return len;
+}
+
+size_t fk_path_of(fk_system *sys, fk_ref ref, char *buf, size_t size)
+{
+    size_t len = path_at_hand(sys, ref, buf, size);
+    if (len != 0) return len;
+    fk_local *local = fk__local_enter(sys);
+    len = fk__path_of(local, ref, buf, size);
+    fk__local_leave(local);
+    return len;
+}
+
+/* Text from outside on one line, whatever is in it. */
+static void text_put_plain(fk_text *text, fk_str s)
+{
+    static const char HEX[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char byte = (unsigned char)s.ptr[i];
+        if (byte > ' ' && byte < 0x7f) {
+            fk__text_put(text, (fk_str){ &s.ptr[i], 1 });
+        } else {
+            char escape[3] = { '%', HEX[byte >> 4], HEX[byte & 15] };
+            fk__text_put(text, (fk_str){ escape, sizeof(escape) });
+        }
+    }
+}
+
+size_t fk_dead_letter_path(fk_system *sys, const fk_dead_letter *letter, char *buf, size_t size)
+{
+    fk_text text = { buf, size, 0 };
+    if (letter->path.len == 0) {
+        size_t len = fk_path_of(sys, letter->to, buf, size);
+        if (len != 0) return len;
+        fk__text_put(&text, (fk_str){ sys->address_text, sys->address_len });
+        fk__text_put(&text, FK_STR("/deadLetters"));
+    } else {
+        text_put_plain(&text, letter->path);
+    }
+    if (size > 0) buf[text.len < size ? text.len : size - 1] = '\0';
+    return text.len;
+}
+
+/* ---- from a path to a ref --------------------------------------------------------------------- */
+
+bool fk__registry_is_own(const fk_system *sys, const fk_path *path)
+{
+    const fk_path *own = &sys->address;
+    if (path->system.len != own->system.len ||
+        memcmp(path->system.ptr, own->system.ptr, own->system.len) != 0) {
+        return false;
+    }
+    if (path->host.len == 0) return true;
+    return path->port == own->port && path->host.len == own->host.len &&
+           memcmp(path->host.ptr, own->host.ptr, own->host.len) == 0;
+}
+
+bool fk__registry_find(fk_system *sys, const fk_path *path, fk_ref *out, uint64_t *uid)
+{
+    fk_ref at = fk__cell_ref(sys->top.root);
+    size_t cursor = 0;
+    fk_str segment;
+    *uid = 0;
+    if ((at.generation & 1) == 0) return false;
+    while (fk_path_next(path, &cursor, &segment)) {
+        fk_cell *parent = fk__slots_at(&sys->slots, at.slot);
+        if (!fk__children_find(parent, at.generation, segment, &at, uid)) return false;
+    }
+    if (path->uid != 0 && path->uid != *uid) return false;
+    *out = at;
+    return true;
+}
+
+void fk__path_fault(fk_system *sys, fk_str text, const fk_path_fault *fault)
+{
+    if (sys->on_event == NULL) return;
+    fk_event event = {
+        .kind = FK_EVENT_PATH_FAULT,
+        .at = fk__system_now(sys),
+        .text = text,
+        .fault = *fault,
+        .reason = fault->message,
+    };
+    sys->on_event(sys->user, &event);
+}
+
+fk_err fk_resolve(fk_system *sys, fk_str text, fk_ref *out, fk_path_fault *fault)
+{
+    fk_path path;
+    fk_path_fault found;
+    uint64_t uid;
+    fk_err err = fk_path_parse(&sys->paths, text, &path, &found);
+    if (err != FK_OK) {
+        if (fault != NULL) *fault = found;
+        fk__path_fault(sys, text, &found);
+        return err;
+    }
+    if (fk__registry_is_own(sys, &path)) {
+        return fk__registry_find(sys, &path, out, &uid) ? FK_OK : FK_E_PID_UNKNOWN;
+    }
+    if (path.host.len == 0 || sys->remote.resolve == NULL) return FK_E_UNRESOLVED;
+    return sys->remote.resolve(sys->remote.ctx, &path, out);
+}
+
+fk_err fk_system_path(fk_system *sys, const fk_str *names, size_t count, fk_buf buf, fk_path *out,
+                      fk_path_fault *fault)
+{
+    const fk_path *own = &sys->address;
+    fk_path_parts parts = {
+        .scheme = (fk_scheme)own->scheme,
+        .system = own->system,
+        .host = own->host,
+        .port = own->port,
+        .guardian = sys->guardian,
+        .names = names,
+        .count = count,
+    };
+    return fk_path_build(&sys->paths, &parts, buf, out, fault);
+}

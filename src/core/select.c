@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The walk of a selection, in the sender's thread. It holds the set of actors it has reached and
+ * goes on with all of them, element by element: a name keeps those that have such a child, a pattern
+ * takes all children that match. Until a pattern has matched more than one child there is one actor,
+ * and where it has no such child is what the dead letter names. Nobody is sent anything before the
+ * walk is over, so a message is copied for those who get it and for nobody else.
+ */
+
+#include "core/select.h"
+
+#include "fraktor/select.h"
+
+#include "core/children.h"
+#include "core/guardian.h"
+#include "core/path.h"
+#include "core/registry.h"
+#include "core/send.h"
+#include "core/spawn.h"
+
+const fk_type fk_type_fk_identity = { "fk_identity", sizeof(fk_identity), _Alignof(fk_identity),
+                                      NULL };
+
+typedef struct fk_walk {
+    fk_local *local;
+    fk_ref *reached;
+    uint32_t count, room;
+    bool fans_out; /* a pattern has matched several: misses are silent from here on */
+    fk_ref base;   /* where the one actor was when a pattern was passed for the last time ... */
+    size_t since;  /* ... and the cursor behind that pattern */
+} fk_walk;
+
+static fk_err walk_add(fk_walk *walk, fk_ref ref)
+{
+    fk_cache *cache = &walk->local->cache;
+    if (walk->count == walk->room) {
+        uint32_t room = walk->room == 0 ? 6 : walk->room * 2;
+        fk_ref *more = fk__cache_alloc(cache, room * sizeof(fk_ref), FK_SITE("selection"));
+        if (more == NULL) return cache->err;
+        if (walk->count != 0) memcpy(more, walk->reached, walk->count * sizeof(fk_ref));
+        fk__cache_free(cache, walk->reached, walk->room * sizeof(fk_ref));
+        walk->reached = more;
+        walk->room = room;
+    }
+    walk->reached[walk->count++] = ref;
+    return FK_OK;
+}
+
+static void walk_fini(fk_walk *walk)
+{
+    fk__cache_free(&walk->local->cache, walk->reached, walk->room * sizeof(fk_ref));
+}
+
+/* ---- steps ------------------------------------------------------------------------------------ */
+
+static bool step_name(fk_system *sys, fk_ref *at, fk_str name, uint64_t uid)
+{
+    uint64_t found;
+    fk_cell *cell = fk__slots_at(&sys->slots, at->slot);
+    if (!fk__children_find(cell, at->generation, name, at, &found)) return false;
+    return uid == 0 || uid == found;
+}
+
+/* The root is its own parent. */
+static bool step_parent(fk_system *sys, fk_ref *at)
+{
+    const fk_cell *cell = fk__slots_at(&sys->slots, at->slot);
+    if (cell == sys->top.root) return true;
+    if (cell == sys->top.temp) return false; /* nobody there to ask: as in Pekko */
+    const fk_cell *parent = fk__cell_parent(cell);
+    if (parent == NULL) return false;
+    fk_ref up = fk__cell_ref(parent);
+    /* While the child lives its parent does: so that was its generation. */
+    if (fk__half_load(&cell->generation, FK_ACQUIRE) != at->generation) return false;
+    *at = up;
+    return true;
+}
+
+static bool is_hidden(const fk_system *sys, const fk_cell *cell)
+{
+    return cell == sys->top.temp || cell == sys->top.dead_letters;
+}
+
+/* All living children that match, to `to`. */
+static fk_err step_pattern(fk_system *sys, fk_ref at, fk_str pattern, fk_walk *to)
+{
+    fk_cell *parent = fk__slots_at(&sys->slots, at.slot);
+    fk_err err = FK_OK;
+    uint32_t cursor = 0;
+    const fk_cell *child;
+    if (is_hidden(sys, parent)) return FK_OK;
+    fk__mem_lock(&sys->mem, &parent->children_lock);
+    bool same = fk__half_load(&parent->generation, FK_ACQUIRE) == at.generation;
+    while (same && err == FK_OK && (child = fk__children_next(parent, &cursor)) != NULL) {
+        char generated[FK_AUTONAME_MAX];
+        uint32_t generation = fk__half_load(&child->generation, FK_ACQUIRE);
+        if ((generation & 1) == 0 || is_hidden(sys, child)) continue;
+        if (!fk_path_match(sys->paths.rules, pattern, fk__cell_name(child, generated))) continue;
+        err = walk_add(to, (fk_ref){ child->slot, generation, sys->id });
+    }
+    fk__mem_unlock(&sys->mem, &parent->children_lock);
+    return err;
+}
+
+static fk_err walk_pattern(fk_walk *walk, fk_str pattern, size_t cursor)
+{
+    fk_system *sys = walk->local->sys;
+    fk_walk next = *walk;
+    next.reached = NULL;
+    next.count = next.room = 0;
+    fk_err err = FK_OK;
+    for (uint32_t i = 0; i < walk->count && err == FK_OK; i++) {
+        err = step_pattern(sys, walk->reached[i], pattern, &next);
+    }
+    if (err != FK_OK || next.count == 0) {
+        walk_fini(&next);
+        walk->count = 0;
+        return err;
+    }
+    if (next.count > 1) next.fans_out = true;
+    next.base = next.reached[0];
+    next.since = cursor;
+    walk_fini(walk);
+    *walk = next;
+    return FK_OK;
+}
+
+/* Goes one element further; who does not get there is dropped from the set. */
+static fk_err walk_step(fk_walk *walk, const fk_element *element, uint64_t uid, size_t cursor)
+{
+    fk_system *sys = walk->local->sys;
+    if (element->kind == FK_ELEMENT_PATTERN) return walk_pattern(walk, element->text, cursor);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < walk->count; i++) {
+        fk_ref at = walk->reached[i];
+        bool there = element->kind == FK_ELEMENT_PARENT ? step_parent(sys, &at)
+                                                        : step_name(sys, &at, element->text, uid);
+        if (there) walk->reached[kept++] = at;
+    }
+    walk->count = kept;
+    return FK_OK;
+}
+
+static bool is_dead_letters(const fk_walk *walk)
+{
+    const fk_cell *dead = walk->local->sys->top.dead_letters;
+    return walk->count == 1 && walk->reached[0].slot == dead->slot;
+}
+
+static fk_err walk_all(fk_walk *walk, const fk_expression *e)
+{
+    fk_element element;
+    size_t cursor = 0;
+    uint32_t left = e->count;
+    while (walk->count != 0 && fk_expression_next(e, &cursor, &element)) {
+        left--;
+        FK_TRY(walk_step(walk, &element, left == 0 ? e->uid : 0, cursor));
+        if (is_dead_letters(walk)) break; /* whatever comes behind ends there, too */
+    }
+    return FK_OK;
+}
+
+/* ---- the end of the walk ----------------------------------------------------------------------- */
+
+static void text_drop_segment(fk_text *text, size_t at_least)
+{
+    size_t len = text->len < text->size ? text->len : text->size;
+    while (len > at_least && text->buf[--len] != '/') continue;
+    text->len = len;
+}
+
+/* The path that was asked for: the base, and what came behind it. */
+static void miss_text(fk_walk *walk, const fk_expression *e, fk_text *text)
+{
+    fk_system *sys = walk->local->sys;
+    fk_element element;
+    size_t cursor = walk->since;
+    text->len = fk__path_of(walk->local, walk->base, text->buf, text->size);
+    if (text->len >= text->size) return;
+    fk_path base;
+    if (fk_path_parse(&sys->paths, (fk_str){ text->buf, text->len }, &base, NULL) == FK_OK) {
+        text->len = fk_path_format(&base, FK_FORM_NO_UID, text->buf, text->size);
+    }
+    if (text->len != 0 && text->buf[text->len - 1] == '/') text->len--; /* the root */
+    while (fk_expression_next(e, &cursor, &element)) {
+        if (element.kind == FK_ELEMENT_PARENT && !sys->ruleset->dot_names) {
+            text_drop_segment(text, sys->address_len);
+            continue;
+        }
+        fk__text_put(text, FK_STR("/"));
+        fk__text_put(text, element.text);
+    }
+}
+
+static void miss(fk_walk *walk, const fk_expression *e, fk_ref sender, fk_out msg)
+{
+    fk_local *local = walk->local;
+    size_t size = local->sys->paths.path_max + e->elements.len + 2;
+    char *buf = fk__cache_alloc(&local->cache, size, FK_SITE("path that was missed"));
+    fk_str path = e->elements; /* without memory at least that much */
+    if (buf != NULL) {
+        fk_text text = { buf, size, 0 };
+        miss_text(walk, e, &text);
+        path = (fk_str){ buf, text.len < size ? text.len : size };
+    }
+    fk__dead_path(local, FK_REASON_NO_RECEIVER, path, sender, msg);
+    fk__cache_free(&local->cache, buf, size);
+}
+
+/* One more for another receiver, as far as that is possible. */
+static bool can_double(fk_out msg)
+{
+    return msg.type == &fk_type_payload || msg.type->drop == NULL;
+}
+
+static void message_double(fk_out msg)
+{
+    if (msg.type != &fk_type_payload || msg.data == NULL) return;
+    fk_payload *payload;
+    memcpy(&payload, &msg.data, sizeof(payload));
+    fk_payload_share(payload);
+}
+
+static fk_err send_to_all(fk_walk *walk, fk_ref sender, fk_out msg)
+{
+    fk_err worst = FK_OK;
+    for (uint32_t i = 0; i < walk->count; i++) {
+        if (i + 1 < walk->count) message_double(msg);
+        fk_err err = fk__send(walk->local, walk->reached[i], sender, msg, NULL);
+        if (err != FK_OK) worst = err;
+    }
+    return worst;
+}
+
+static fk_err walk_end(fk_walk *walk, const fk_expression *e, fk_ref sender, fk_out msg)
+{
+    fk_local *local = walk->local;
+    if (walk->count == 0 && walk->fans_out) {
+        fk__out_drop(&local->cache, msg);
+        return FK_OK;
+    }
+    if (walk->count == 0) {
+        miss(walk, e, sender, msg);
+        return FK_OK;
+    }
+    if (walk->count > 1 && !can_double(msg)) {
+        miss(walk, e, sender, msg);
+        return FK_E_INVALID;
+    }
+    return send_to_all(walk, sender, msg);
+}
+
+/* ---- other systems -------------------------------------------------------------------------------- */
+
+static bool has_pattern(const fk_expression *e)
+{
+    fk_element element;
+    size_t cursor = 0;
+    while (fk_expression_next(e, &cursor, &element)) {
+        if (element.kind == FK_ELEMENT_PATTERN) return true;
+    }
+    return false;
+}
+
+/* The expression is a complete path of a system that is not this one. */
+static fk_err select_foreign(fk_local *local, const fk_expression *e, fk_ref sender, fk_out msg)
+{
+    fk_system *sys = local->sys;
+    fk_path path = e->address;
+    fk_ref ref;
+    path.segments = e->elements;
+    path.depth = e->count;
+    path.uid = e->uid;
+    bool can_reach = path.host.len != 0 && sys->remote.resolve != NULL && !has_pattern(e);
+    fk_err err = can_reach ? sys->remote.resolve(sys->remote.ctx, &path, &ref) : FK_E_UNRESOLVED;
+    if (err == FK_OK) return fk__send(local, ref, sender, msg, NULL);
+    char text[256];
+    size_t len = fk_path_format(&path, FK_FORM_NO_UID, text, sizeof(text));
+    if (len >= sizeof(text)) len = sizeof(text) - 1;
+    fk__dead_path(local, FK_REASON_NO_RECEIVER, (fk_str){ text, len }, sender, msg);
+    /* A system that knows no others is not to blame for not reaching them. */
+    return err == FK_E_UNRESOLVED && sys->remote.resolve == NULL ? FK_OK : err;
+}
+
+/* ---- selecting ------------------------------------------------------------------------------------ */
+
+fk_err fk__select(fk_local *local, fk_ref anchor, const fk_expression *e, fk_ref sender, fk_out msg)
+{
+    fk_system *sys = local->sys;
+    if (e->anchor == FK_ANCHOR_ADDRESS && !fk__registry_is_own(sys, &e->address)) {
+        return select_foreign(local, e, sender, msg);
+    }
+    fk_ref start = e->anchor == FK_ANCHOR_SELF ? anchor : fk__cell_ref(sys->top.root);
+    fk_walk walk = { .local = local, .base = start };
+    fk_err err = walk_add(&walk, start);
+    if (err == FK_OK) err = walk_all(&walk, e);
+    if (err == FK_OK)
+        err = walk_end(&walk, e, sender, msg);
+    else
+        fk__dead_path(local, FK_REASON_NO_MEMORY, e->elements, sender, msg);
+    walk_fini(&walk);
+    return err;
+}
+
+/* How deep an actor is, for ".." not to climb too high. */
+static uint32_t depth_of(const fk_system *sys, fk_ref ref)
+{
+    const fk_cell *cell = fk__cell_resolve(sys, ref);
+    if (cell == NULL || cell->ended.depth == UINT16_MAX) return FK_LEVEL_UNKNOWN;
+    return cell->ended.depth;
+}
+
+static fk_err read_expression(const fk_system *sys, fk_ref anchor, fk_str text, fk_expression *out,
+                              fk_path_fault *fault)
+{
+    fk_reader reader;
+    *out = (fk_expression){ .rules = sys->paths.rules };
+    fk__reader_init(&reader, sys->paths.rules, &sys->paths, text);
+    fk_err err =
+        fk__take_expression(&reader, out, depth_of(sys, anchor), FK_SEGMENT_NAME | FK_SEGMENT_WILD);
+    return fk__reader_finish(&reader, err, fault);
+}
+
+/* Text that is no selection. Pekko sends what is meant for it to /deadLetters and says nothing. */
+static fk_err refuse(fk_local *local, fk_str text, const fk_path_fault *fault, fk_ref sender,
+                     fk_out msg)
+{
+    fk_system *sys = local->sys;
+    fk__path_fault(sys, text, fault);
+    fk__dead_path(local, FK_REASON_BAD_PATH, text, sender, msg);
+    bool is_silent = sys->paths.rules == FK_RULES_PEKKO && fault->err != FK_E_UID;
+    return is_silent ? FK_OK : fault->err;
+}
+
+static fk_err select_text(fk_local *local, fk_ref anchor, fk_str text, fk_ref sender, fk_out msg)
+{
+    fk_expression expression;
+    fk_path_fault fault;
+    fk_err err = read_expression(local->sys, anchor, text, &expression, &fault);
+    if (err != FK_OK) return refuse(local, text, &fault, sender, msg);
+    return fk__select(local, anchor, &expression, sender, msg);
+}
+
+fk_err fk_select_tell(fk_ctx *ctx, fk_str expression, fk_out msg)
+{
+    fk_ref self = fk_self(ctx);
+    return select_text(&fk__ctx_worker(ctx)->local, self, expression, self, msg);
+}
+
+fk_err fk_select_send_from(fk_system *sys, fk_ref anchor, fk_str expression, fk_ref sender,
+                           fk_out msg)
+{
+    if (sender.system != sys->id) sender = FK_REF_NONE; /* as fk_send_from() */
+    fk_local *local = fk__local_enter(sys);
+    fk_err err = select_text(local, anchor, expression, sender, msg);
+    fk__local_leave(local);
+    return err;
+}
+
+fk_err fk_select_send(fk_system *sys, fk_str expression, fk_out msg)
+{
+    return fk_select_send_from(sys, fk__cell_ref(sys->top.root), expression, FK_REF_NONE, msg);
+}
+
+/* ---- identify ------------------------------------------------------------------------------------- */
+
+void fk__identify_answer(fk_local *local, const fk_msg *msg, fk_ref ref)
+{
+    fk_identity identity = { 0, ref };
+    if (fk_ref_is_none(msg->sender)) return;
+    memcpy(&identity.id, msg->data, sizeof(identity.id));
+    fk_out answer = { &fk_type_fk_identity, &identity };
+    fk__send(local, msg->sender, ref, answer, NULL);
+}
+
+/* What a thread in fk_resolve_one() and the actor that waits for the answer share. Whoever is the
+ * last to leave frees it. */
+typedef struct fk_inquiry {
+    fk_half answered; /* what the thread waits on */
+    fk_half users;
+    fk_ref ref;
+    fk_system *sys;
+} fk_inquiry;
+
+static void inquiry_leave(fk_inquiry *inquiry)
+{
+    if (fk__half_add(&inquiry->users, (uint32_t)-1, FK_ACQ_REL) != 1) return;
+    fk__mem_free(&inquiry->sys->mem, inquiry, sizeof(*inquiry));
+}
+
+static fk_err inquirer_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
+{
+    fk_inquiry *inquiry = *(fk_inquiry **)state;
+    const fk_port *port = &inquiry->sys->mem.port;
+    const fk_identity *identity = FK_AS(fk_identity, msg);
+    if (identity == NULL) return fk_unhandled(ctx, msg);
+    if (fk__half_load(&inquiry->answered, FK_RELAXED) != 0) return FK_OK; /* the first one wins */
+    inquiry->ref = identity->ref;
+    fk__half_store(&inquiry->answered, 1, FK_RELEASE); /* pairs with the load in await */
+    port->notify(port->ctx, (uint32_t *)(void *)&inquiry->answered);
+    return FK_OK;
+}
+
+static void inquirer_stop(fk_ctx *ctx, void *state)
+{
+    (void)ctx;
+    inquiry_leave(*(fk_inquiry **)state);
+}
+
+static fk_err inquiry_await(fk_inquiry *inquiry, fk_time timeout, fk_ref *out)
+{
+    fk_system *sys = inquiry->sys;
+    const fk_port *port = &sys->mem.port;
+    fk_time deadline = fk__time_add(fk__system_now(sys), timeout);
+    while (fk__half_load(&inquiry->answered, FK_ACQUIRE) == 0) {
+        fk_time left = deadline == FK_NEVER ? FK_NEVER : deadline - fk__system_now(sys);
+        if (left <= 0) return FK_E_TIMEOUT;
+        port->wait(port->ctx, (uint32_t *)(void *)&inquiry->answered, 0, left);
+    }
+    *out = inquiry->ref;
+    return fk_ref_is_none(inquiry->ref) ? FK_E_PID_UNKNOWN : FK_OK;
+}
+
+static fk_err inquirer_create(fk_system *sys, fk_inquiry *inquiry, fk_ref *out)
+{
+    fk_props props = { .receive = inquirer_receive,
+                       .stop = inquirer_stop,
+                       .state_size = sizeof(inquiry),
+                       .init = &inquiry };
+    fk_local *local = fk__local_enter(sys);
+    fk_err err = fk__spawn(local, sys->top.temp, FK_STR(""), NULL, &props, out);
+    fk__local_leave(local);
+    return err;
+}
+
+fk_err fk_resolve_one(fk_system *sys, fk_str expression, fk_time timeout, fk_ref *out)
+{
+    void *memory;
+    fk_ref inquirer, found = FK_REF_NONE;
+    if (sys->mem.port.wait == NULL) return FK_E_UNSUPPORTED;
+    if (sys->host.is_inside != NULL && sys->host.is_inside(sys->host.ctx)) return FK_E_STATE;
+    FK_TRY(fk__mem_alloc(&sys->mem, sizeof(fk_inquiry), FK_SITE("inquiry"), &memory));
+    fk_inquiry *inquiry = memory;
+    *inquiry = (fk_inquiry){ .sys = sys };
+    fk__half_init(&inquiry->answered, 0);
+    fk__half_init(&inquiry->users, 2);
+    fk_err err = inquirer_create(sys, inquiry, &inquirer);
+    if (err != FK_OK) {
+        fk__mem_free(&sys->mem, inquiry, sizeof(*inquiry));
+        return err;
+    }
+    fk_ref root = fk__cell_ref(sys->top.root);
+    err = fk_select_send_from(sys, root, expression, inquirer, FK_IDENTIFY(0));
+    if (err == FK_OK) err = inquiry_await(inquiry, timeout, &found);
+    fk_stop(sys, inquirer);
+    inquiry_leave(inquiry);
+    if (err == FK_OK) *out = found;
+    return err;
+}
