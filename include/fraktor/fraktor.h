@@ -13,6 +13,7 @@
  *   fraktor/path.h      actor paths: read, write, compare, resolve
  *   fraktor/registry.h  from references to paths and back; uids
  *   fraktor/select.h    sending to whoever is at a path, with wildcards
+ *   fraktor/remote.h    other systems: what waits for them, quarantine
  *   fraktor/port.h      the table of functions a system needs from its machine
  *   fraktor/host.h      Linux: own allocator, own event loop
  *
@@ -27,6 +28,7 @@
 #include "fraktor/path.h"
 #include "fraktor/port.h"
 #include "fraktor/registry.h"
+#include "fraktor/remote.h"
 #include "fraktor/select.h"
 #include "fraktor/system.h"
 

@@ -41,7 +41,7 @@ FK_API const char *fk_reason_name(fk_reason reason);
 typedef struct fk_dead_letter {
     fk_reason reason;
     fk_ref to;
-    fk_str path; /* what was asked for, when there is no reference: a path or selection */
+    fk_str path; /* what was asked for, when there is no reference; escaped and cut as an event's */
     fk_ref sender;
     const fk_type *type;
     const void *data;
@@ -65,7 +65,8 @@ typedef enum fk_event_kind {
 typedef struct fk_event {
     fk_event_kind kind;
     fk_time at;
-    fk_str text; /* the path or address in question, as it was written */
+    fk_str
+        text; /* the path or address in question; what is not printable is escaped, long text cut */
     fk_path_fault fault;
     const char *from, *to; /* states: "unresolved", "connected", "quarantine" */
     const char *reason;

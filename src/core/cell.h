@@ -22,6 +22,7 @@ typedef struct fk_cell fk_cell;
 typedef struct fk_local fk_local;
 typedef struct fk_worker fk_worker;
 typedef struct fk_box fk_box;
+typedef struct fk_proxy fk_proxy;
 typedef struct fk_extras fk_extras;
 typedef struct fk_name fk_name;
 
@@ -34,7 +35,8 @@ typedef struct fk_name fk_name;
 enum {
     FK_GATE_BOUNDED = 1, /* user messages go to cell->box */
     FK_GATE_PINNED = 2,  /* runs on cell->pinned only */
-    FK_GATE_ENDING = 4   /* the actor is gone, but its parent has not seen it: the name is taken */
+    FK_GATE_ENDING = 4,  /* the actor is gone, but its parent has not seen it: the name is taken */
+    FK_GATE_REMOTE = 8   /* no actor but a proxy, which is the cell's state for ever */
 };
 
 /* Where an actor is in its life; the owner's. */
@@ -42,8 +44,14 @@ typedef enum fk_life {
     FK_LIFE_FREE = 0, /* no actor: what arrives is a dead letter */
     FK_LIFE_STARTING, /* the start hook has not run */
     FK_LIFE_RUNNING,
-    FK_LIFE_STOPPING /* no more user messages; waits for its children */
+    FK_LIFE_STOPPING, /* no more user messages; waits for its children */
+    FK_LIFE_REMOTE    /* a proxy: what arrives is for a former tenant, and a dead letter */
 } fk_life;
+
+/* What stands for an actor of another system; its maker, the remote part, knows more of it. */
+struct fk_proxy {
+    fk_str path; /* canonical, with uid if one was given */
+};
 
 /* What moves through cell->system. Embedded in what it speaks of, so that it cannot fail. */
 typedef struct fk_signal {

@@ -19,6 +19,28 @@ const char *fk_reason_name(fk_reason reason)
     return (unsigned)reason < FK_REASON_COUNT ? NAMES[reason] : "unknown";
 }
 
+static uint32_t *reporting_of(fk_system *sys)
+{
+    return sys->host.reporting != NULL ? sys->host.reporting(sys->host.ctx) : &sys->reporting;
+}
+
+/* What a callback sends may be undeliverable, too: that is counted, but not reported, or a callback
+ * that forwards to a dead actor would never end. */
+static bool report_begin(fk_system *sys, fk_local *local)
+{
+    uint32_t *reporting = reporting_of(sys);
+    if (*reporting != 0) return false;
+    *reporting = 1;
+    if (local != NULL) fk__local_pause(local);
+    return true;
+}
+
+static void report_end(fk_system *sys, fk_local *local)
+{
+    if (local != NULL) fk__local_resume(local);
+    *reporting_of(sys) = 0;
+}
+
 static void report(fk_local *local, fk_reason reason, fk_ref to, fk_str path, const fk_msg *msg)
 {
     FK_ASSERT((unsigned)reason < FK_REASON_COUNT);
@@ -29,18 +51,17 @@ static void report(fk_local *local, fk_reason reason, fk_ref to, fk_str path, co
         return;
     }
     fk__stat_add(&local->stats.dead_letters[reason], 1);
-    if (sys->on_dead_letter == NULL) return;
-    /* What the callback sends may be undeliverable, too: that is counted, but not reported, or a
-     * callback that forwards to a dead actor would never end. */
-    uint32_t *reporting =
-        sys->host.reporting != NULL ? sys->host.reporting(sys->host.ctx) : &sys->reporting;
-    if (*reporting != 0) return;
-    *reporting = 1;
+    if (sys->on_dead_letter == NULL || !report_begin(sys, local)) return;
     fk_dead_letter letter = { reason, to, path, msg->sender, msg->type, msg->data, msg->len };
-    fk__local_pause(local);
     sys->on_dead_letter(sys->user, &letter);
-    fk__local_resume(local);
-    *reporting = 0;
+    report_end(sys, local);
+}
+
+void fk__event(fk_system *sys, fk_local *local, const fk_event *event)
+{
+    if (sys->on_event == NULL || !report_begin(sys, local)) return;
+    sys->on_event(sys->user, event);
+    report_end(sys, local);
 }
 
 void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg *msg)

@@ -151,6 +151,19 @@ void fk__text_put(fk_text *t, fk_str s)
     t->len += s.len;
 }
 
+fk_str fk__text_shown(fk_str text, char buf[FK_SHOWN_MAX])
+{
+    static const char HEX[] = "0123456789ABCDEF";
+    fk_text out = { buf, FK_SHOWN_MAX, 0 };
+    for (size_t i = 0; i < text.len && out.len + 3 <= FK_SHOWN_MAX; i++) {
+        unsigned char byte = (unsigned char)text.ptr[i];
+        char escape[3] = { '%', HEX[byte >> 4], HEX[byte & 15] };
+        bool is_plain = byte > ' ' && byte < 0x7f;
+        fk__text_put(&out, is_plain ? (fk_str){ &text.ptr[i], 1 } : (fk_str){ escape, 3 });
+    }
+    return (fk_str){ buf, out.len };
+}
+
 void fk__text_number(fk_text *t, uint64_t n)
 {
     char digits[20];

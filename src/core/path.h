@@ -155,6 +155,9 @@ typedef struct fk_text {
 } fk_text;
 
 void fk__text_put(fk_text *t, fk_str s);
+/* Text from outside, whatever is in it, on one line and cut to what fits. */
+#define FK_SHOWN_MAX 512
+fk_str fk__text_shown(fk_str text, char buf[FK_SHOWN_MAX]);
 void fk__text_number(fk_text *t, uint64_t n);
 /* scheme://system[@host:port] */
 void fk__text_address(fk_text *t, const fk_path *path);

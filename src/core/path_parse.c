@@ -119,10 +119,12 @@ static fk_err take_authority_of(fk_reader *r, fk_path *path)
     if (r->at == r->end || *r->at != ':') {
         return fk__reader_fail(r, FK_E_AUTHORITY, r->at, "after the host comes ':' and the port");
     }
-    r->at++;
+    const char *first = ++r->at;
     if (!fk__take_number(r, UINT16_MAX, &port) || !ends_authority(r->at, r->end)) {
+        bool more = r->at != first && r->at != r->end && *r->at >= '0' && *r->at <= '9';
         return fk__reader_fail(r, FK_E_AUTHORITY, r->at,
-                               "the port is 1 to 65535, without leading zeros");
+                               more ? "the port is larger than 65535"
+                                    : "the port is 1 to 65535, without leading zeros");
     }
     path->port = (uint16_t)port;
     return FK_OK;

@@ -298,6 +298,12 @@ static size_t path_at_hand(fk_system *sys, fk_ref ref, char *buf, size_t size)
     if (ref.system != sys->id || (ref.generation & 1) == 0) return 0;
     fk_cell *cell = fk__slots_at(&sys->slots, ref.slot);
     if (cell == NULL) return 0;
+    if ((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) != 0) {
+        if (fk__cell_resolve(sys, ref) == NULL) return 0;
+        fk_str path = ((const fk_proxy *)cell->state)->path;
+        copy_cut(buf, size, path.ptr, path.len);
+        return path.len;
+    }
     if (cell == sys->top.root) return ref.generation == 1 ? path_of_root(sys, buf, size) : 0;
     return path_cached(sys, cell, ref.generation, buf, size);
 }
@@ -330,21 +336,6 @@ size_t fk_path_of(fk_system *sys, fk_ref ref, char *buf, size_t size)
     return len;
 }
 
-/* Text from outside on one line, whatever is in it. */
-static void text_put_plain(fk_text *text, fk_str s)
-{
-    static const char HEX[] = "0123456789ABCDEF";
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char byte = (unsigned char)s.ptr[i];
-        if (byte > ' ' && byte < 0x7f) {
-            fk__text_put(text, (fk_str){ &s.ptr[i], 1 });
-        } else {
-            char escape[3] = { '%', HEX[byte >> 4], HEX[byte & 15] };
-            fk__text_put(text, (fk_str){ escape, sizeof(escape) });
-        }
-    }
-}
-
 size_t fk_dead_letter_path(fk_system *sys, const fk_dead_letter *letter, char *buf, size_t size)
 {
     fk_text text = { buf, size, 0 };
@@ -354,7 +345,7 @@ size_t fk_dead_letter_path(fk_system *sys, const fk_dead_letter *letter, char *b
         fk__text_put(&text, (fk_str){ sys->address_text, sys->address_len });
         fk__text_put(&text, FK_STR("/deadLetters"));
     } else {
-        text_put_plain(&text, letter->path);
+        fk__text_put(&text, letter->path);
     }
     if (size > 0) buf[text.len < size ? text.len : size - 1] = '\0';
     return text.len;
@@ -390,17 +381,15 @@ bool fk__registry_find(fk_system *sys, const fk_path *path, fk_ref *out, uint64_
     return true;
 }
 
-void fk__path_fault(fk_system *sys, fk_str text, const fk_path_fault *fault)
+void fk__path_fault(fk_system *sys, fk_local *local, fk_str text, const fk_path_fault *fault)
 {
-    if (sys->on_event == NULL) return;
-    fk_event event = {
-        .kind = FK_EVENT_PATH_FAULT,
-        .at = fk__system_now(sys),
-        .text = text,
-        .fault = *fault,
-        .reason = fault->message,
-    };
-    sys->on_event(sys->user, &event);
+    char buf[FK_SHOWN_MAX];
+    fk__event(sys, local,
+              &(fk_event){ .kind = FK_EVENT_PATH_FAULT,
+                           .at = fk__system_now(sys),
+                           .text = fk__text_shown(text, buf),
+                           .fault = *fault,
+                           .reason = fault->message });
 }
 
 fk_err fk_resolve(fk_system *sys, fk_str text, fk_ref *out, fk_path_fault *fault)
@@ -411,14 +400,17 @@ fk_err fk_resolve(fk_system *sys, fk_str text, fk_ref *out, fk_path_fault *fault
     fk_err err = fk_path_parse(&sys->paths, text, &path, &found);
     if (err != FK_OK) {
         if (fault != NULL) *fault = found;
-        fk__path_fault(sys, text, &found);
+        fk__path_fault(sys, NULL, text, &found);
         return err;
     }
     if (fk__registry_is_own(sys, &path)) {
         return fk__registry_find(sys, &path, out, &uid) ? FK_OK : FK_E_PID_UNKNOWN;
     }
     if (path.host.len == 0 || sys->remote.resolve == NULL) return FK_E_UNRESOLVED;
-    return sys->remote.resolve(sys->remote.ctx, &path, out);
+    fk_local *local = fk__local_enter(sys);
+    err = sys->remote.resolve(sys->remote.ctx, local, &path, out);
+    fk__local_leave(local);
+    return err;
 }
 
 fk_err fk_system_path(fk_system *sys, const fk_str *names, size_t count, fk_buf buf, fk_path *out,

@@ -41,6 +41,6 @@ bool fk__registry_find(fk_system *sys, const fk_path *path, fk_ref *out, uint64_
 /* The path is one of this system's own. */
 bool fk__registry_is_own(const fk_system *sys, const fk_path *path);
 /* A text that is no path was met: an event. */
-void fk__path_fault(fk_system *sys, fk_str text, const fk_path_fault *fault);
+void fk__path_fault(fk_system *sys, fk_local *local, fk_str text, const fk_path_fault *fault);
 
 #endif /* FK_CORE_REGISTRY_H */

@@ -272,7 +272,8 @@ static fk_err select_foreign(fk_local *local, const fk_expression *e, fk_ref sen
     path.depth = e->count;
     path.uid = e->uid;
     bool can_reach = path.host.len != 0 && sys->remote.resolve != NULL && !has_pattern(e);
-    fk_err err = can_reach ? sys->remote.resolve(sys->remote.ctx, &path, &ref) : FK_E_UNRESOLVED;
+    fk_err err =
+        can_reach ? sys->remote.resolve(sys->remote.ctx, local, &path, &ref) : FK_E_UNRESOLVED;
     if (err == FK_OK) return fk__send(local, ref, sender, msg, NULL);
     char text[256];
     size_t len = fk_path_format(&path, FK_FORM_NO_UID, text, sizeof(text));
@@ -326,8 +327,9 @@ static fk_err refuse(fk_local *local, fk_str text, const fk_path_fault *fault, f
                      fk_out msg)
 {
     fk_system *sys = local->sys;
-    fk__path_fault(sys, text, fault);
-    fk__dead_path(local, FK_REASON_BAD_PATH, text, sender, msg);
+    char buf[FK_SHOWN_MAX];
+    fk__path_fault(sys, local, text, fault);
+    fk__dead_path(local, FK_REASON_BAD_PATH, fk__text_shown(text, buf), sender, msg);
     bool is_silent = sys->paths.rules == FK_RULES_PEKKO && fault->err != FK_E_UID;
     return is_silent ? FK_OK : fault->err;
 }

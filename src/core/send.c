@@ -43,9 +43,19 @@ static fk_err push_bounded(fk_local *local, fk_cell *cell, fk_ref to, fk_node *n
     return err;
 }
 
-static bool is_bounded(const fk_cell *cell)
+static bool has_gate(const fk_cell *cell)
 {
-    return (fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_BOUNDED) != 0;
+    return (fk__half_load(&cell->gate, FK_RELAXED) & (FK_GATE_BOUNDED | FK_GATE_REMOTE)) != 0;
+}
+
+/* Into a mailbox that is no plain queue. */
+static fk_err push_gated(fk_local *local, fk_cell *cell, fk_ref to, fk_node *node, bool *wait)
+{
+    const fk_remote_ops *remote = &local->sys->remote;
+    if ((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) == 0) {
+        return push_bounded(local, cell, to, node, wait);
+    }
+    return remote->send(remote->ctx, local, cell->state, to, node);
 }
 
 fk_err fk__send_node(fk_local *local, fk_ref to, fk_node *node)
@@ -56,7 +66,7 @@ fk_err fk__send_node(fk_local *local, fk_ref to, fk_node *node)
         return FK_OK;
     }
     node->generation = to.generation;
-    if (FK_UNLIKELY(is_bounded(cell))) return push_bounded(local, cell, to, node, NULL);
+    if (FK_UNLIKELY(has_gate(cell))) return push_gated(local, cell, to, node, NULL);
     if (fk__mailbox_push(cell, &node->link)) fk__schedule(local, cell);
     return FK_OK;
 }
@@ -78,8 +88,8 @@ fk_err fk__send(fk_local *local, fk_ref to, fk_ref sender, fk_out msg, bool *wai
     }
     node->sender = fk__sender_pack(sender.slot, sender.generation);
     node->generation = to.generation;
-    if (is_bounded(cell)) {
-        fk_err err = push_bounded(local, cell, to, node, wait);
+    if (has_gate(cell)) {
+        fk_err err = push_gated(local, cell, to, node, wait);
         /* The bytes were copied; the caller tries again with the original. */
         if (err == FK_E_FULL && wait != NULL && *wait) fk__node_unmake(&local->cache, node, msg);
         return err;

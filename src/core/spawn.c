@@ -173,6 +173,22 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const uint64_t *
     return FK_OK;
 }
 
+fk_err fk__proxy_open(fk_local *local, fk_proxy *proxy, fk_ref *out)
+{
+    fk_cell *cell;
+    FK_TRY(fk__cell_get(local, &cell));
+    FK_ASSERT(cell->life == FK_LIFE_FREE);
+    uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED) + 1;
+    cell->life = FK_LIFE_REMOTE;
+    cell->state = proxy;
+    fk__half_store(&cell->gate, FK_GATE_REMOTE, FK_RELAXED);
+    /* Release pairs with fk__cell_resolve, as for an actor: the gate and the proxy. */
+    fk__half_store(&cell->generation, generation, FK_RELEASE);
+    *out = (fk_ref){ cell->slot, generation, local->sys->id };
+    token_release(local, cell, false);
+    return FK_OK;
+}
+
 /* What both public functions check of their arguments. */
 static fk_err name_check(const fk_system *sys, fk_str name, const fk_ref *out)
 {

@@ -166,13 +166,14 @@ static void cell_sweep(fk_system *sys, fk_cell *cell)
         }
         link = next;
     }
-    if (cell->life == FK_LIFE_FREE) return;
+    if (cell->life == FK_LIFE_FREE || cell->life == FK_LIFE_REMOTE) return;
     fk__name_free(local, cell->name); /* a guardian of a system that never ran */
     fk__children_abandon(local, cell);
 }
 
 void fk__system_destroy(fk_system *sys)
 {
+    if (sys->remote.destroy != NULL) sys->remote.destroy(sys->remote.ctx);
     fk_directory *directory = fk__word_ptr(&sys->slots.directory, FK_RELAXED);
     for (uint32_t i = 0; directory != NULL && i < sys->slots.chunks; i++) {
         for (uint32_t j = 0; j < FK_CHUNK_CELLS; j++) {

@@ -27,9 +27,11 @@ typedef struct fk_host_ops {
 typedef struct fk_remote_ops {
     void *ctx;
     /* A ref for an actor of another system. */
-    fk_err (*resolve)(void *ctx, const fk_path *path, fk_ref *out);
+    fk_err (*resolve)(void *ctx, fk_local *local, const fk_path *path, fk_ref *out);
     /* A message for such a ref. The node is taken. */
-    fk_err (*send)(void *ctx, fk_local *local, fk_cell *cell, fk_ref to, fk_node *node);
+    fk_err (*send)(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, fk_node *node);
+    /* With the system: nothing runs any more. */
+    void (*destroy)(void *ctx);
 } fk_remote_ops;
 
 struct fk_system {
@@ -173,6 +175,8 @@ void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg 
 void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *node);
 /* The same for a message to a path where nobody is; it is taken. */
 void fk__dead_path(fk_local *local, fk_reason reason, fk_str path, fk_ref sender, fk_out out);
+/* Tells the user's callback. local: the caller's, if it has one. */
+void fk__event(fk_system *sys, fk_local *local, const fk_event *event);
 void fk__dead_out(fk_local *local, fk_reason reason, fk_ref to, fk_ref sender, fk_out out);
 
 #endif /* FK_CORE_SYSTEM_H */

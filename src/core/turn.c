@@ -175,7 +175,7 @@ static void run_start_hook(fk_worker *worker, fk_cell *cell)
 /* The cell takes no user messages now: it sleeps on whatever is in its queue. */
 static bool turn_rest(fk_worker *worker, fk_cell *cell)
 {
-    if (cell->life == FK_LIFE_FREE) { /* no actor: late messages go */
+    if (cell->life == FK_LIFE_FREE || cell->life == FK_LIFE_REMOTE) { /* no actor: late ones go */
         fk_link *link;
         while ((link = fk__mailbox_peek(cell)) != NULL) {
             fk__cell_advance(worker, cell, link);

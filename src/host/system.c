@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "host/host.h"
+#include "remote/remote.h"
 
 _Thread_local fk_system *fk__host_inside;
 
@@ -155,6 +156,11 @@ fk_err fk_system_start(const fk_system_config *config, fk_system **out)
     uint32_t workers = !threads ? 1 : config->workers != 0 ? config->workers : cores();
     fk_system *sys;
     FK_TRY(fk__system_create(&own, &port, workers, &sys));
+    fk_err err = fk__remote_attach(sys, &own);
+    if (err != FK_OK) {
+        fk__system_destroy(sys);
+        return err;
+    }
     FK_TRY(host_create(sys, threads));
     *out = sys;
     return FK_OK;

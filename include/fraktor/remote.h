@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_REMOTE_H
+#define FK_REMOTE_H
+
+/*
+ * Other systems, each known by its address, "fraktor.tcp://bank@10.0.0.7:2552".
+ *
+ * A reference to an actor of another system is made by fk_resolve(). What is sent to it waits, in
+ * order and within the limits of the config, until that system is reached; over the limit the send
+ * gives FK_E_FULL. A quarantined system is sent nothing: FK_E_QUARANTINED, and for every message
+ * one FK_EVENT_INVALID_ASSOCIATION and one dead letter. Every change of state is an FK_EVENT_AUTHORITY.
+ *
+ * All functions may be called from any thread. The faults of fk_path_parse(), FK_E_AUTHORITY for
+ * an address without host, FK_E_FOREIGN for this system's own, FK_E_UNSUPPORTED for a system without
+ * remoting (pekko rules and no host in the config).
+ */
+
+#include "fraktor/system.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum fk_authority_status {
+    FK_AUTHORITY_UNRESOLVED = 0, /* not reached yet, or lost: messages wait */
+    FK_AUTHORITY_CONNECTED,
+    FK_AUTHORITY_QUARANTINE,
+} fk_authority_status;
+
+typedef struct fk_authority_info {
+    fk_authority_status status;
+    uint32_t deferred;       /* messages that wait */
+    fk_time quarantine_left; /* 0 unless quarantined */
+} fk_authority_info;
+
+/* FK_E_NOT_FOUND: nobody has named it yet. */
+FK_API FK_MUST_USE fk_err fk_authority_get(fk_system *sys, fk_str address, fk_authority_info *out);
+/* Keeps a system out for the quarantine duration of the config. What waited for it becomes dead
+ * letters. FK_E_STATE: it is quarantined already. FK_E_LIMIT, FK_E_NOMEM. */
+FK_API fk_err fk_authority_quarantine(fk_system *sys, fk_str address);
+/* Ends a quarantine before its time. FK_E_STATE: there is none. FK_E_NOT_FOUND. */
+FK_API fk_err fk_authority_override(fk_system *sys, fk_str address);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* FK_REMOTE_H */
