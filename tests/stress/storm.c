@@ -179,7 +179,9 @@ static void blow_over(uint32_t workers, uint64_t seed, uint64_t fuel)
     test_random random = { seed };
     fk_stats stats;
     memset(&S, 0, sizeof(S));
-    rig_start_with(&S.r, (fk_system_config){ .workers = workers, .on_dead_letter = on_letter });
+    const fk_path_options deep = { .path_max = 65535, .depth_max = 65535 };
+    rig_start_with(
+        &S.r, (fk_system_config){ .workers = workers, .on_dead_letter = on_letter, .paths = deep });
     atomic_store(&S.fuel, (int64_t)fuel);
     fk_ref first = doer_spawn(&S.r);
     atomic_store(&S.system, first.system);
