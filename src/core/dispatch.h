@@ -22,11 +22,12 @@
 #include "base/wheel.h"
 #include "core/cell.h"
 
-#define FK_RING          256u
-#define FK_WORKERS_MAX   1024u
-#define FK_IDLE_PARKED   0xffffu
-#define FK_IDLE_SENTINEL 0x10000u
-#define FK_WORKER_EXIT   ((fk_time)-1)
+#define FK_RING           256u
+#define FK_WORKERS_MAX    1024u
+#define FK_IDLE_PARKED    0xffffu
+#define FK_IDLE_SENTINEL  0x10000u
+#define FK_WORKER_EXIT    ((fk_time)-1)
+#define FK_CALM_TICKS_MIN 8u /* 8 ms */
 
 enum { FK_WORKER_RUNNING, FK_WORKER_PARKED };
 
