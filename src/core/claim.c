@@ -148,11 +148,12 @@ static fk_err sweeper_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     fk_time now = fk_now(ctx);
     fk_time next = claims_expire(fk_system_of(ctx), now);
     if (next == FK_NEVER) return FK_OK;
-    return fk_timer_start(ctx, 1, FK_TIMER_ONCE, next - now, sweep_message());
+    fk_err err = fk_timer_start(ctx, 1, FK_TIMER_ONCE, next - now, sweep_message());
+    return err == FK_E_NOMEM || err == FK_E_LIMIT ? FK_OK : err; /* no reason to end */
 }
 
 /* Something is reserved from now on: the sweeper will see to its end. Should it not get the message,
- * the table is swept by whoever claims the next time. */
+ * or no timer, the table is swept by whoever claims the next time. */
 static void sweeper_tell(fk_system *sys)
 {
     static const fk_props SWEEPER = { .receive = sweeper_receive };
