@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "oom/sweep.h"
 #include "remote/authority.h"
-#include "support/rig.h"
 
 enum { SITES_MAX = 128, RUNS_MAX = 2000 };
 
@@ -22,61 +22,12 @@ extern const fk_site __start_fk_sites[], __stop_fk_sites[];
 
 static _Atomic bool refused_at[2][SITES_MAX]; /* once, for ever */
 
-typedef struct sweep {
-    rig r;
-    fk_ref doer;
-    bool direct, stays;
-    uint64_t calls, failed; /* operations, and those that failed */
-    _Atomic int made, dropped;
-    _Atomic bool open, passed; /* a gate for threads */
-    probe probe;
-    fk_ref target;
-} sweep;
-
 static void note_refusal(void *user, const fk_site *site, bool refused)
 {
     const sweep *s = user;
     ptrdiff_t index = site - __start_fk_sites;
     CHECK(site >= __start_fk_sites && site < __stop_fk_sites && index < SITES_MAX);
     if (refused) atomic_store(&refused_at[s->stays][index], true);
-}
-
-/* The only error there may be. */
-static bool note(sweep *s, fk_err err)
-{
-    s->calls++;
-    if (err == FK_OK) return true;
-    CHECK_ERR(err, FK_E_NOMEM);
-    s->failed++;
-    return false;
-}
-
-/* ---- messages that are counted ----------------------------------------------------------- */
-
-typedef struct token {
-    _Atomic int *dropped;
-    uint64_t n;
-} token;
-
-typedef struct token_large {
-    token token;
-    unsigned char filling[300];
-} token_large;
-
-static void token_drop(void *message)
-{
-    token *t = message;
-    atomic_fetch_add(t->dropped, 1);
-}
-
-static const fk_type fk_type_token = { "token", sizeof(token), _Alignof(token), token_drop };
-static const fk_type fk_type_token_large = { "token_large", sizeof(token_large),
-                                             _Alignof(token_large), token_drop };
-
-static token make_token(sweep *s)
-{
-    atomic_fetch_add(&s->made, 1);
-    return (token){ &s->dropped, 1 };
 }
 
 static void send_kinds(sweep *s, fk_ref to)
@@ -517,13 +468,6 @@ static void prepare_busy(sweep *s)
 
 /* ---- the list ----------------------------------------------------------------------------- */
 
-typedef struct scenario {
-    const char *name;
-    void (*prepare)(sweep *s);
-    void (*act)(sweep *s); /* NULL: starting the system is what is tried */
-    uint32_t workers;      /* 0: no threads */
-} scenario;
-
 static const scenario SCENARIOS[] = {
     { "start without threads", NULL, NULL, 0 },
     { "start with two workers", NULL, NULL, 2 },
@@ -607,7 +551,9 @@ static uint64_t run(const scenario *what, bool direct, bool stays, uint64_t at)
     rig_init(&s.r);
     s.r.on_admit = note_refusal;
     s.r.on_admit_user = &s;
-    fk_system_config config = { .workers = what->workers, .pools_malloc = direct };
+    fk_system_config config = { .workers = what->workers,
+                                .pools_malloc = direct,
+                                .remoting = { .quarantine = FK_SECONDS(1) } };
     if (what->act == NULL) { /* starting is what may fail */
         rig_fault(&s.r, at, stays);
         fk_err err = rig_try_start(&s.r, &config);
@@ -646,22 +592,29 @@ static uint64_t sweep_scenario(const scenario *what, bool direct, bool stays)
     return at - 1;
 }
 
+static uint64_t sweep_in_all_ways(const scenario *what)
+{
+    uint64_t runs[4];
+    for (int mode = 0; mode < 4; mode++) {
+        runs[mode] = sweep_scenario(what, mode / 2 == 0, mode % 2 != 0);
+    }
+    printf("%-40s direct %llu %llu  pools %llu %llu\n", what->name, (unsigned long long)runs[0],
+           (unsigned long long)runs[1], (unsigned long long)runs[2], (unsigned long long)runs[3]);
+    return runs[0] + runs[1] + runs[2] + runs[3];
+}
+
 TEST(sweep_every_allocation_of_every_scenario)
 {
     uint64_t all = 0;
+    size_t scenarios = 0;
     unsetenv("FK_POOLS"); /* each run says itself which it wants */
-    for (size_t i = 0; i < sizeof(SCENARIOS) / sizeof(SCENARIOS[0]); i++) {
-        uint64_t runs[4];
-        for (int mode = 0; mode < 4; mode++) {
-            runs[mode] = sweep_scenario(&SCENARIOS[i], mode / 2 == 0, mode % 2 != 0);
-            all += runs[mode];
-        }
-        printf("%-40s direct %llu %llu  pools %llu %llu\n", SCENARIOS[i].name,
-               (unsigned long long)runs[0], (unsigned long long)runs[1],
-               (unsigned long long)runs[2], (unsigned long long)runs[3]);
+    for (size_t i = 0; i < sizeof(SCENARIOS) / sizeof(SCENARIOS[0]); i++, scenarios++) {
+        all += sweep_in_all_ways(&SCENARIOS[i]);
     }
-    printf("%llu allocations refused in %zu scenarios\n", (unsigned long long)all,
-           sizeof(SCENARIOS) / sizeof(SCENARIOS[0]));
+    for (const scenario *what = SWEEP_PATHS; what->name != NULL; what++, scenarios++) {
+        all += sweep_in_all_ways(what);
+    }
+    printf("%llu allocations refused in %zu scenarios\n", (unsigned long long)all, scenarios);
     CHECK(all > 500);
 }
 

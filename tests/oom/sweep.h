@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_TESTS_OOM_SWEEP_H
+#define FK_TESTS_OOM_SWEEP_H
+
+/* What the scenarios of the sweep share. */
+
+#include "support/rig.h"
+
+typedef struct sweep {
+    rig r;
+    fk_ref doer;
+    bool direct, stays;
+    uint64_t calls, failed; /* operations, and those that failed */
+    _Atomic int made, dropped;
+    _Atomic bool open, passed; /* a gate for threads */
+    probe probe;
+    fk_ref target;
+} sweep;
+
+typedef struct scenario {
+    const char *name;
+    void (*prepare)(sweep *s);
+    void (*act)(sweep *s); /* NULL: starting the system is what is tried */
+    uint32_t workers;      /* 0: no threads */
+} scenario;
+
+/* sweep_paths.c: paths, uids and selections; ends with a row without a name. */
+extern const scenario SWEEP_PATHS[];
+
+/* The only error there may be. */
+static inline bool note(sweep *s, fk_err err)
+{
+    s->calls++;
+    if (err == FK_OK) return true;
+    CHECK_ERR(err, FK_E_NOMEM);
+    s->failed++;
+    return false;
+}
+
+/* ---- messages that are counted ----------------------------------------------------------- */
+
+typedef struct token {
+    _Atomic int *dropped;
+    uint64_t n;
+} token;
+
+typedef struct token_large {
+    token token;
+    unsigned char filling[300];
+} token_large;
+
+static inline void token_drop(void *message)
+{
+    token *t = message;
+    atomic_fetch_add(t->dropped, 1);
+}
+
+static const fk_type fk_type_token
+    __attribute__((unused)) = { "token", sizeof(token), _Alignof(token), token_drop };
+static const fk_type fk_type_token_large
+    __attribute__((unused)) = { "token_large", sizeof(token_large), _Alignof(token_large),
+                                token_drop };
+
+static inline token make_token(sweep *s)
+{
+    atomic_fetch_add(&s->made, 1);
+    return (token){ &s->dropped, 1 };
+}
+
+#endif /* FK_TESTS_OOM_SWEEP_H */
