@@ -22,8 +22,9 @@
 enum { ROUNDS_MAX = 1000, THREADS_MAX = 256 };
 
 static const bench_workload *const WORKLOADS[] = {
-    &BENCH_PINGPONG, &BENCH_RING,   &BENCH_COUNT, &BENCH_FANIN,  &BENCH_FORKJOIN,    &BENCH_BIG,
-    &BENCH_CREATE,   &BENCH_SKYNET, &BENCH_IDLE,  &BENCH_TIMERS, &BENCH_INDEPENDENT,
+    &BENCH_PINGPONG, &BENCH_RING,   &BENCH_COUNT,       &BENCH_FANIN,
+    &BENCH_FORKJOIN, &BENCH_BIG,    &BENCH_CREATE,      &BENCH_SKYNET,
+    &BENCH_IDLE,     &BENCH_TIMERS, &BENCH_INDEPENDENT, &BENCH_PATH_RESOLVE,
 };
 
 enum { WORKLOAD_COUNT = sizeof WORKLOADS / sizeof WORKLOADS[0] };
@@ -39,9 +40,9 @@ static void help(void)
         "workloads (in brackets what --ops counts, and how many by default):");
     for (int i = 0; i < WORKLOAD_COUNT; i++) {
         const bench_workload *w = WORKLOADS[i];
-        printf("  %-12s%s [%s: %llu]\n", w->name, w->about, w->unit, (unsigned long long)w->ops);
+        printf("  %-13s%s [%s: %llu]\n", w->name, w->about, w->unit, (unsigned long long)w->ops);
     }
-    puts("  all         each of them with 1 and with 2 threads, as a table\n"
+    puts("  all          each of them with 1 and with 2 threads, as a table\n"
          "\n"
          "options:\n"
          "  --threads N   worker threads of the system (1); all does not take it\n"

@@ -33,7 +33,7 @@ static void print_notes(const bench_result *result)
 
 void bench_print_text(const bench_workload *workload, uint32_t threads, const bench_result *result)
 {
-    printf("%-11s %u thread%s  %llu %s in %.3f s  %.2f M/s  cpu %.2f s  peak %.1f MB\n",
+    printf("%-12s %u thread%s  %llu %s in %.3f s  %.2f M/s  cpu %.2f s  peak %.1f MB\n",
            workload->name, threads, threads == 1 ? " " : "s", (unsigned long long)result->ops,
            workload->unit, result->seconds, rate(result) / 1e6, result->cpu_seconds,
            (double)result->peak_rss_kb / 1024);
@@ -43,7 +43,7 @@ void bench_print_text(const bench_workload *workload, uint32_t threads, const be
 
 void bench_print_head(void)
 {
-    printf("%-11s %14s %14s %7s %9s  %s\n", "workload", "1 thread M/s", "2 threads M/s", "ratio",
+    printf("%-12s %14s %14s %7s %9s  %s\n", "workload", "1 thread M/s", "2 threads M/s", "ratio",
            "peak MB", "unit");
     fflush(stdout);
 }
@@ -52,7 +52,7 @@ void bench_print_row(const bench_workload *workload, const bench_result *one,
                      const bench_result *two)
 {
     uint64_t peak = one->peak_rss_kb > two->peak_rss_kb ? one->peak_rss_kb : two->peak_rss_kb;
-    printf("%-11s %14.2f %14.2f %7.2f %9.1f  %s\n", workload->name, rate(one) / 1e6,
+    printf("%-12s %14.2f %14.2f %7.2f %9.1f  %s\n", workload->name, rate(one) / 1e6,
            rate(two) / 1e6, rate(one) > 0 ? rate(two) / rate(one) : 0, (double)peak / 1024,
            workload->unit);
     /* Both runs have the same notes, and the second may have a few more. */
