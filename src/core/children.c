@@ -11,6 +11,7 @@
 #include "core/children.h"
 
 #include "core/path.h"
+#include "core/registry.h"
 
 enum { SHIFT_MIN = 3, PER_LINE = 8 };
 
@@ -250,13 +251,16 @@ static void entry_remove(uint64_t *table, uint32_t capacity, uint64_t entry)
     table[i] = 0;
 }
 
-void fk__children_remove(fk_cell *parent, fk_cell *child)
+void fk__children_remove(fk_worker *worker, fk_cell *parent, fk_cell *child)
 {
     fk_mem *mem = &parent->sys->mem;
     fk__mem_lock(mem, &parent->children_lock);
     uint64_t entry = entry_of(cell_hash(child), child->slot);
     entry_remove(parent->children, children_capacity(parent), entry);
     parent->children_count--;
+    /* Under the lock: somebody may still have been giving the child a name to keep its path with.
+     * Who comes later finds that it has ended. */
+    fk_name *forgotten = fk__obituary_add(worker, parent, child);
     bool is_known = child->name != NULL; /* somebody may be reading its path */
     if (is_known) fk__mem_lock(mem, &child->children_lock);
     child->name = NULL;
@@ -264,6 +268,7 @@ void fk__children_remove(fk_cell *parent, fk_cell *child)
     fk__half_swap(&child->gate, 0, FK_SEQ_CST);
     if (is_known) fk__mem_unlock(mem, &child->children_lock);
     fk__mem_unlock(mem, &parent->children_lock);
+    fk__name_free(&worker->local, forgotten);
 }
 
 void fk__children_close(fk_cell *parent)

@@ -25,8 +25,8 @@ struct fk_name {
 /* Makes the child known. It gets its name here: `name` must be legal, or empty for a generated
  * one. FK_E_NAME_TAKEN, FK_E_STOPPING, FK_E_NOMEM, FK_E_LIMIT change nothing. */
 FK_MUST_USE fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str name);
-/* Forgets the child, which is not ENDING any more then. Its name is its obituary's. */
-void fk__children_remove(fk_cell *parent, fk_cell *child);
+/* Forgets the child, which is not ENDING any more then, and leaves an obituary with its name. */
+void fk__children_remove(fk_worker *worker, fk_cell *parent, fk_cell *child);
 /* The living child of that name. False also when the parent is not of that generation any more. */
 bool fk__children_find(fk_cell *parent, uint32_t generation, fk_str name, fk_ref *out,
                        uint64_t *uid);

@@ -15,7 +15,6 @@
 #include "core/extras.h"
 #include "core/guardian.h"
 #include "core/mailbox.h"
-#include "core/registry.h"
 #include "core/timer.h"
 
 void fk__cell_ask_stop(fk_local *local, fk_cell *cell, uint32_t generation)
@@ -132,12 +131,11 @@ void fk__cell_child_ended(fk_worker *worker, fk_cell *parent, fk_cell *child)
 {
     FK_ASSERT(fk__cell_parent(child) == parent);
     fk_system *sys = worker->sys;
-    uint32_t generation = fk__half_load(&child->generation, FK_RELAXED) - 1; /* it had */
-    fk__obituary_add(worker, parent, child, generation);
     if (!fk__claims_are_empty(sys)) {
+        uint32_t generation = fk__half_load(&child->generation, FK_RELAXED) - 1; /* it had */
         fk__claim_died(sys, (fk_ref){ child->slot, generation, sys->id }, child->uid);
     }
-    fk__children_remove(parent, child);
+    fk__children_remove(worker, parent, child);
     notify_waiters(sys);
     if (!fk__is_guardian(child)) { /* those are kept: the system has pointers to them */
         fk__cell_put(&worker->local, child);

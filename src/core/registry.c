@@ -34,8 +34,7 @@ void fk__obituaries_destroy(fk_worker *worker)
     worker->obituaries = NULL;
 }
 
-void fk__obituary_add(fk_worker *worker, const fk_cell *parent, const fk_cell *child,
-                      uint32_t generation)
+fk_name *fk__obituary_add(fk_worker *worker, const fk_cell *parent, const fk_cell *child)
 {
     fk_obituaries *all = worker->obituaries;
     fk_mem *mem = &worker->sys->mem;
@@ -46,7 +45,7 @@ void fk__obituary_add(fk_worker *worker, const fk_cell *parent, const fk_cell *c
     fk_name *old = entry->name;
     *entry = (fk_obituary){
         .slot = child->slot,
-        .generation = generation,
+        .generation = fk__half_load(&child->generation, FK_RELAXED) - 1, /* it had */
         .parent_slot = parent->slot,
         .parent_generation = fk__half_load(&parent->generation, FK_RELAXED),
         .uid = child->uid,
@@ -55,7 +54,7 @@ void fk__obituary_add(fk_worker *worker, const fk_cell *parent, const fk_cell *c
         .died = worker->now,
     };
     fk__mem_unlock(mem, &all->lock);
-    fk__name_free(&worker->local, old);
+    return old;
 }
 
 /* What is looked for among the obituaries, and what to do with it while it is locked. */

@@ -26,10 +26,9 @@ typedef struct fk_obituaries {
 
 FK_MUST_USE fk_err fk__obituaries_create(fk_worker *worker);
 void fk__obituaries_destroy(fk_worker *worker);
-/* For a child that is ENDING; takes its name, which the child has until it is removed. Needs no
- * memory. */
-void fk__obituary_add(fk_worker *worker, const fk_cell *parent, const fk_cell *child,
-                      uint32_t generation);
+/* For a child that is ENDING, under its parent's lock; takes its name, which the caller then removes
+ * from it. Needs no memory. Returns the name that was forgotten for it, owned: fk__name_free(). */
+fk_name *fk__obituary_add(fk_worker *worker, const fk_cell *parent, const fk_cell *child);
 /* When the actor of a uid died. False: not among those remembered; *died is then no earlier than
  * when any that was forgotten did, or 0. */
 bool fk__obituary_of_uid(fk_system *sys, uint64_t uid, fk_time *died);
