@@ -22,14 +22,9 @@ static uint32_t children_capacity(const fk_cell *parent)
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-static bool is_named(const fk_cell *cell)
-{
-    return cell->name != NULL && cell->name->len != 0;
-}
-
 fk_str fk__cell_name(const fk_cell *cell, char buf[FK_AUTONAME_MAX])
 {
-    if (is_named(cell)) return (fk_str){ cell->name->text, cell->name->len };
+    if (fk__name_is_given(cell->name)) return fk__name_text(cell->name);
     return (fk_str){ buf, fk_path_autoname(cell->u.number, buf) };
 }
 
@@ -40,22 +35,19 @@ size_t fk__autoname_len(uint64_t number)
     return len;
 }
 
-fk_err fk__name_create(fk_local *local, fk_str name, fk_name **out)
+fk_name *fk__name_create(fk_local *local, fk_str text, const fk_site *site)
 {
-    fk_name *copy =
-        fk__cache_alloc(&local->cache, sizeof(fk_name) + name.len, FK_SITE("name of an actor"));
-    if (copy == NULL) return local->cache.err;
-    *copy = (fk_name){ .len = (uint32_t)name.len };
-    if (name.len != 0) memcpy(copy->text, name.ptr, name.len);
-    *out = copy;
-    return FK_OK;
+    fk_name *name = fk__cache_alloc(&local->cache, sizeof(fk_name) + text.len, site);
+    if (name == NULL) return NULL;
+    *name = (fk_name){ .size = (uint32_t)text.len, .len = (uint32_t)text.len };
+    memcpy(name->text, text.ptr, text.len);
+    return name;
 }
 
 void fk__name_free(fk_local *local, fk_name *name)
 {
     if (name == NULL) return;
-    if (name->uri != NULL) fk__cache_free(&local->cache, name->uri, name->uri_len);
-    fk__cache_free(&local->cache, name, sizeof(fk_name) + name->len);
+    fk__cache_free(&local->cache, name, sizeof(fk_name) + name->size);
 }
 
 /* ---- hashes: what is looked up is what the name means, not how it is written ------------------ */
@@ -89,8 +81,8 @@ static uint64_t hash_number(uint64_t number)
 
 static uint64_t cell_hash(const fk_cell *cell)
 {
-    if (!is_named(cell)) return hash_number(cell->u.number);
-    return hash_name(cell->sys, (fk_str){ cell->name->text, cell->name->len });
+    if (!fk__name_is_given(cell->name)) return hash_number(cell->u.number);
+    return hash_name(cell->sys, fk__name_text(cell->name));
 }
 
 static int autoname_digit(char c)
@@ -142,9 +134,8 @@ static void entry_insert(uint64_t *table, uint32_t capacity, uint64_t entry)
 
 static bool is_called(const fk_cell *cell, fk_str name, bool is_number, uint64_t number)
 {
-    if (!is_named(cell)) return is_number && cell->u.number == number;
-    fk_str own = { cell->name->text, cell->name->len };
-    return !is_number && fk__segment_equal(cell->sys->ruleset, own, name);
+    if (!fk__name_is_given(cell->name)) return is_number && cell->u.number == number;
+    return !is_number && fk__segment_equal(cell->sys->ruleset, fk__name_text(cell->name), name);
 }
 
 static fk_cell *child_find(const fk_cell *parent, fk_str name)
@@ -191,7 +182,10 @@ fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str
 {
     fk_mem *mem = &parent->sys->mem;
     fk_name *copy = NULL;
-    if (name.len != 0) FK_TRY(fk__name_create(local, name, &copy));
+    if (name.len != 0) {
+        copy = fk__name_create(local, name, FK_SITE("name of an actor"));
+        if (copy == NULL) return local->cache.err;
+    }
     fk__mem_lock(mem, &parent->children_lock);
     child->name = copy;
     if (copy == NULL) child->u.number = parent->child_counter;

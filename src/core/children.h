@@ -16,11 +16,22 @@
 #include "core/system.h"
 
 struct fk_name {
-    uint32_t len;     /* 0: the actor's name is generated, only the path is here */
-    uint32_t uri_len; /* of the canonical path */
-    char *uri;        /* NULL until somebody asked for it */
+    uint32_t size;    /* of the text: the name, or when somebody has asked for it ... */
+    uint32_t at, len; /* ... the canonical path that the name is in; len 0: it is generated */
+    bool is_path;
     char text[];
 };
+
+/* False for a generated one, and for NULL. */
+static inline bool fk__name_is_given(const fk_name *name)
+{
+    return name != NULL && name->len != 0;
+}
+
+static inline fk_str fk__name_text(const fk_name *name)
+{
+    return (fk_str){ name->text + name->at, name->len };
+}
 
 /* Makes the child known. It gets its name here: `name` must be legal, or empty for a generated
  * one. FK_E_NAME_TAKEN, FK_E_STOPPING, FK_E_NOMEM, FK_E_LIMIT change nothing. */
@@ -44,7 +55,8 @@ void fk__children_abandon(fk_local *local, fk_cell *parent);
 fk_str fk__cell_name(const fk_cell *cell, char buf[FK_AUTONAME_MAX]);
 /* Bytes that a generated name takes. */
 size_t fk__autoname_len(uint64_t number);
-FK_MUST_USE fk_err fk__name_create(fk_local *local, fk_str name, fk_name **out);
+/* Text that is all name; NULL: local->cache.err says why. */
+fk_name *fk__name_create(fk_local *local, fk_str text, const fk_site *site);
 void fk__name_free(fk_local *local, fk_name *name);
 
 #endif /* FK_CORE_CHILDREN_H */

@@ -140,8 +140,8 @@ static bool take_step(void *arg, const fk_obituary *entry)
     fk_climber *c = arg;
     if (entry->slot != c->slot || entry->generation != c->generation) return false;
     char generated[FK_AUTONAME_MAX];
-    if (entry->name != NULL && entry->name->len != 0)
-        climber_name(c, (fk_str){ entry->name->text, entry->name->len });
+    if (fk__name_is_given(entry->name))
+        climber_name(c, fk__name_text(entry->name));
     else
         climber_name(c, (fk_str){ generated, fk_path_autoname(entry->number, generated) });
     c->uid = entry->uid;
@@ -195,44 +195,47 @@ static size_t path_cached(fk_system *sys, fk_cell *cell, uint32_t generation, ch
 {
     size_t len = 0;
     fk__mem_lock(&sys->mem, &cell->children_lock);
-    if (is_there(cell, generation) && cell->name != NULL && cell->name->uri != NULL) {
-        len = cell->name->uri_len;
-        copy_cut(buf, size, cell->name->uri, len);
+    const fk_name *name = is_there(cell, generation) ? cell->name : NULL;
+    if (name != NULL && name->is_path) {
+        len = name->size;
+        copy_cut(buf, size, name->text, len);
     }
     fk__mem_unlock(&sys->mem, &cell->children_lock);
     return len;
 }
 
-/* Keeps a path that was built with the cell, for the next one who asks. Without memory, or when the
- * actor has ended meanwhile, it is simply built again. */
-static void path_cache(fk_local *local, fk_cell *cell, uint32_t generation, fk_str text)
+/* Where the last segment ends. */
+static size_t name_end(fk_str path)
+{
+    for (size_t i = path.len; i > 0 && path.ptr[i - 1] != '/'; i--) {
+        if (path.ptr[i - 1] == '#') return i - 1;
+    }
+    return path.len;
+}
+
+/* Keeps a path that was built with the cell, for the next one who asks: it takes the place of the
+ * name that it ends in. Without memory, or when the actor has ended meanwhile, it is simply built
+ * again. */
+static void path_cache(fk_local *local, fk_cell *cell, uint32_t generation, fk_str path)
 {
     fk_mem *mem = &local->sys->mem;
     fk_cell *parent = fk__cell_parent(cell);
-    fk_name *spare = NULL;
-    char *uri = fk__cache_alloc(&local->cache, text.len, FK_SITE("path of an actor"));
-    if (uri == NULL || fk__name_create(local, FK_STR(""), &spare) != FK_OK) {
-        fk__cache_free(&local->cache, uri, text.len);
-        return;
-    }
-    memcpy(uri, text.ptr, text.len);
+    fk_name *name = fk__name_create(local, path, FK_SITE("path of an actor"));
+    if (name == NULL) return;
+    name->is_path = true;
     fk__mem_lock(mem, &parent->children_lock);
     fk__mem_lock(mem, &cell->children_lock);
-    if (fk__half_load(&cell->generation, FK_ACQUIRE) == generation) {
-        if (cell->name == NULL) {
-            cell->name = spare;
-            spare = NULL;
-        }
-        if (cell->name->uri == NULL) {
-            cell->name->uri = uri;
-            cell->name->uri_len = (uint32_t)text.len;
-            uri = NULL;
-        }
+    fk_name *old = cell->name;
+    if (fk__half_load(&cell->generation, FK_ACQUIRE) == generation &&
+        (old == NULL || !old->is_path)) {
+        name->len = old != NULL ? old->len : 0;
+        name->at = (uint32_t)name_end(path) - name->len;
+        cell->name = name;
+        name = old; /* whoever reads it holds one of the locks, so nobody does now */
     }
     fk__mem_unlock(mem, &cell->children_lock);
     fk__mem_unlock(mem, &parent->children_lock);
-    fk__cache_free(&local->cache, uri, text.len);
-    fk__name_free(local, spare);
+    fk__name_free(local, name);
 }
 
 static fk_text uid_text(const fk_system *sys, uint64_t uid, char *buf, size_t size)
@@ -364,10 +367,19 @@ bool fk__registry_is_own(const fk_system *sys, const fk_path *path)
            memcmp(path->host.ptr, own->host.ptr, own->host.len) == 0;
 }
 
+/* Nearly every path goes through /user, which the system knows without asking its root. */
+static bool is_user(const fk_path *path)
+{
+    const char *text = path->segments.ptr;
+    size_t len = path->segments.len;
+    return len >= 5 && memcmp(text, "/user", 5) == 0 && (len == 5 || text[5] == '/');
+}
+
 bool fk__registry_find(fk_system *sys, const fk_path *path, fk_ref *out, uint64_t *uid)
 {
-    fk_ref at = fk__cell_ref(sys->top.root);
-    size_t cursor = 0;
+    bool begins_at_user = is_user(path);
+    fk_ref at = fk__cell_ref(begins_at_user ? sys->top.user : sys->top.root);
+    size_t cursor = begins_at_user ? 5 : 0;
     fk_str segment;
     *uid = 0;
     if ((at.generation & 1) == 0) return false;
