@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "core/claim.h"
 #include "core/select.h"
 
 const char *fk_reason_name(fk_reason reason)
@@ -46,6 +47,7 @@ static void report(fk_local *local, fk_reason reason, fk_ref to, fk_str path, co
     FK_ASSERT((unsigned)reason < FK_REASON_COUNT);
     fk_system *sys = local->sys;
     if (msg->type == &fk_type_poison) return; /* a wish that has come true */
+    if (msg->type == &fk__type_sweep) return; /* nobody's business but ours */
     if (msg->type == &fk_type_identify) {
         fk__identify_answer(local, msg, FK_REF_NONE);
         return;
