@@ -14,6 +14,14 @@
 #include "sim/ledger.h"
 #include "sim/world.h"
 
+#define FK_SIM_CLAIMS 2u
+
+/* A uid of a thread's own. */
+typedef struct sim_claim {
+    bool is_held;
+    fk_time until_least, until_most; /* when its reservation ends; 0: it never had one */
+} sim_claim;
+
 typedef struct fk_kernel {
     fk_system *sys;                             /* NULL before and after */
     uint32_t threads;                           /* workers and pinned workers that run */
@@ -23,6 +31,7 @@ typedef struct fk_kernel {
     uint32_t insiders;                          /* mask of threads that are workers */
     uint32_t in_letter;                         /* mask of threads in on_dead_letter */
     uint32_t reporting[FK_MACHINE_THREADS_MAX]; /* the kernel's own note of the same */
+    sim_claim claim[FK_MACHINE_THREADS_MAX][FK_SIM_CLAIMS];
 } fk_kernel;
 
 extern fk_kernel fk__kernel;
@@ -64,6 +73,8 @@ void fk__kernel_send(fk_ctx *ctx, uint32_t from, uint32_t to, uint32_t rounds);
 void fk__kernel_reply(fk_ctx *ctx, uint32_t from, uint32_t to, uint32_t rounds);
 void fk__kernel_send_bogus(fk_ctx *ctx, uint32_t from);
 void fk__kernel_send_parcel(fk_ctx *ctx, uint32_t from);
+/* By its path. */
+void fk__kernel_send_selected(fk_ctx *ctx, uint32_t from, uint32_t to, fk_str path);
 /* Somebody whose ref is known, perhaps dead; FK_NOBODY when there is none. */
 uint32_t fk__kernel_pick(void);
 uint32_t fk__kernel_pick_dying(void);
@@ -90,6 +101,19 @@ void fk__kernel_act(fk_scene *scene, fk_act act);
 /* The receive functions that become changes between. */
 fk_err fk__kernel_receive_0(fk_ctx *ctx, void *state, const fk_msg *msg);
 fk_err fk__kernel_receive_1(fk_ctx *ctx, void *state, const fk_msg *msg);
+
+/* ---- kernel_path.c: paths, selections, uids --------------------------------------------------- */
+
+void fk__kernel_look_at_path(void);
+void fk__kernel_resolve(void);
+void fk__kernel_identify(void);
+void fk__kernel_select(fk_ctx *ctx, uint32_t from);
+/* A message to many: no part of the ledger of mail. */
+void fk__kernel_call(void);
+bool fk__kernel_is_call(const fk_type *type);
+bool fk__kernel_call_received(uint32_t actor, const fk_msg *msg);
+bool fk__kernel_call_letter(const fk_dead_letter *letter);
+void fk__kernel_claim(void);
 
 /* ---- kernel_thread.c: threads ------------------------------------------------------------ */
 

@@ -96,6 +96,10 @@ static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg, uint32_t beha
     uint32_t actor = who(state);
     fk_scene scene = { .ctx = ctx, .actor = actor, .msg = msg };
     fk__person_begin_receive(actor, fk_self(ctx), behaviour);
+    if (fk__kernel_call_received(actor, msg)) {
+        fk__person_end_receive(actor, FK_OK);
+        return FK_OK;
+    }
     if (msg->type == &fk_type_receive_timeout) {
         fk__alarm_timeout(actor);
     } else {

@@ -148,6 +148,8 @@ static bool is_for_hook(fk_act act)
     case FK_ACT_TIMER_START:
     case FK_ACT_BOGUS:
     case FK_ACT_PARCEL:
+    case FK_ACT_LOOK_UP:
+    case FK_ACT_SELECT:
     case FK_ACT_WORK:
     case FK_ACT_YIELD: return true;
     default: return false;
@@ -178,6 +180,8 @@ void fk__kernel_act(fk_scene *scene, fk_act act)
     case FK_ACT_UNHANDLED: unhandled(scene); break;
     case FK_ACT_BOGUS: fk__kernel_send_bogus(scene->ctx, scene->actor); break;
     case FK_ACT_PARCEL: fk__kernel_send_parcel(scene->ctx, scene->actor); break;
+    case FK_ACT_LOOK_UP: fk__kernel_resolve(); break;
+    case FK_ACT_SELECT: fk__kernel_select(scene->ctx, scene->actor); break;
     case FK_ACT_WORK: work(); break;
     case FK_ACT_YIELD: fk__world_yield(); break;
     case FK_ACT_COUNT: break;

@@ -2,6 +2,7 @@
 #include "sim/kernel.h"
 
 #include "base/base.h"
+#include "fraktor/select.h"
 #include "sim/sometimes.h"
 
 static fk_ledger *const l = &fk__ledger;
@@ -90,7 +91,9 @@ uint32_t fk__kernel_read(const fk_type *type, const void *data, size_t len, fk_m
     uint32_t k = 0;
     sim_note note;
     while (k < FK_KIND_COUNT && TYPES[k] != type) k++;
-    if (k == FK_KIND_COUNT || len < sizeof(note)) fk__world_fail("A1", "an unknown message");
+    if (k == FK_KIND_COUNT || len < sizeof(note)) {
+        fk__world_fail("A1", "an unknown message: %s", type->name);
+    }
     *kind = (fk_mail_kind)k;
     memcpy(&note, data, sizeof(note));
     bool ok = note.check == check_of(note.number) && len == length_of(*kind, note.number);
@@ -107,6 +110,7 @@ int64_t fk__kernel_priority(const fk_msg *msg)
 {
     fk_mail_kind kind;
     if (msg->type == &fk_type_poison) return FK_PRIORITIES;
+    if (msg->type == &fk_type_identify || fk__kernel_is_call(msg->type)) return 0;
     uint32_t number = fk__kernel_read(msg->type, msg->data, msg->len, &kind);
     if (kind >= FK_KIND_TICK) return 0;
     return (int64_t)fk__mail_at(number)->priority - 1;
@@ -135,6 +139,7 @@ void fk__kernel_letter(void *user, const fk_dead_letter *letter)
     if ((fk__kernel.in_letter >> fk__world_self() & 1) != 0) {
         fk__world_fail("A1", "a dead letter of a dead letter");
     }
+    if (fk__kernel_call_letter(letter)) return;
     uint32_t number = fk__kernel_read(letter->type, letter->data, letter->len, &kind);
     if (letter->reason == FK_REASON_DROPPED_OLDEST) FK_SOMETIMES_HIT(DROPPED_OLDEST);
     if (kind >= FK_KIND_TICK)
@@ -231,6 +236,33 @@ void fk__kernel_send(fk_ctx *ctx, uint32_t from, uint32_t to, uint32_t rounds)
                      .to_ref = l->person[to].ref,
                      .rounds = (uint8_t)rounds };
     send_to(ctx, &mail, false);
+}
+
+/* An outside thread does not wait for room, either. */
+void fk__kernel_send_selected(fk_ctx *ctx, uint32_t from, uint32_t to, fk_str path)
+{
+    fk_envelope envelope;
+    if (!fk__kernel_may_send()) return;
+    fk_mail mail = { .from = (uint16_t)from,
+                     .origin = (uint16_t)from,
+                     .to = (uint16_t)to,
+                     .to_ref = l->person[to].ref,
+                     .kind = (uint8_t)fk__world_below(FK_KIND_SENDABLE),
+                     .priority = (uint8_t)fk__world_below(FK_PRIORITIES),
+                     .is_inside = true,
+                     .is_selected = true };
+    mail.is_owned = mail.kind == FK_KIND_OWNED || mail.kind == FK_KIND_CARGO;
+    uint32_t number = fk__mail_send(&mail);
+    fk_out out = fk__kernel_make(&envelope, (fk_mail_kind)mail.kind, number);
+    fk_err err =
+        ctx != NULL ? fk_select_tell(ctx, path, out) : fk_select_send(fk__kernel.sys, path, out);
+    fk__mail_sent(number, 0, err);
+    const fk_mail *sent = fk__mail_at(number);
+    bool is_missed = sent->state == FK_MAIL_DEAD && sent->reason == FK_REASON_NO_RECEIVER;
+    if (is_missed)
+        FK_SOMETIMES_HIT(SELECT_MISSED);
+    else
+        FK_SOMETIMES_HIT(SELECTED);
 }
 
 void fk__kernel_reply(fk_ctx *ctx, uint32_t from, uint32_t to, uint32_t rounds)

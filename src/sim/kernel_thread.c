@@ -4,7 +4,6 @@
 #include "sim/kernel.h"
 
 #include "base/base.h"
-#include "fraktor/registry.h"
 #include "sim/sometimes.h"
 
 static fk_ledger *const l = &fk__ledger;
@@ -98,25 +97,8 @@ static void look_at_stats(void)
 {
     fk_stats stats;
     fk_stats_get(fk__kernel.sys, &stats);
-    if (stats.spawned > l->person_count) fk__world_fail("A15", "more spawned than asked for");
-}
-
-/* Of an actor that may end meanwhile. */
-static void look_at_path(void)
-{
-    char text[1024];
-    fk_path path;
-    uint32_t actor = fk__kernel_pick();
-    if (actor == FK_NOBODY) return;
-    size_t len = fk_path_of(fk__kernel.sys, l->person[actor].ref, text, sizeof(text));
-    bool is_path = fk_path_parse(NULL, (fk_str){ text, len }, &path, NULL) == FK_OK &&
-                   fk_path_top(&path) == FK_TOP_USER && path.depth >= 2 && path.uid != 0;
-    if (len != 0 && !is_path) {
-        fk__world_fail("A7", "the path of a%u is wrong: %s", (unsigned)actor, text);
-    }
-    if (len == 0 && !l->person[actor].is_gone) {
-        fk__world_fail("A7", "a%u lives and has no path", (unsigned)actor);
-    }
+    if (stats.spawned > l->person_count + l->hidden)
+        fk__world_fail("A15", "more spawned than asked for");
 }
 
 static void act_outside(void)
@@ -126,7 +108,7 @@ static void act_outside(void)
         fk__kernel_send(NULL, FK_NOBODY, fk__kernel_pick(), 0);
         return;
     }
-    switch (fk__world_below(16)) {
+    switch (fk__world_below(22)) {
     case 0:
     case 1: fk__kernel_spawn(NULL, FK_NOBODY, false); break;
     case 2:
@@ -139,7 +121,13 @@ static void act_outside(void)
     case 9: await_stopped(); break;
     case 10: unsent_payload(); break;
     case 11: look_at_stats(); break;
-    case 12: look_at_path(); break;
+    case 12: fk__kernel_look_at_path(); break;
+    case 13:
+    case 14: fk__kernel_resolve(); break;
+    case 15: fk__kernel_identify(); break;
+    case 16: fk__kernel_select(NULL, FK_NOBODY); break;
+    case 17: fk__kernel_call(); break;
+    case 18: fk__kernel_claim(); break;
     default:
         if (fk__world_swarm()->is_churning)
             fk__kernel_stop_other(FK_NOBODY);

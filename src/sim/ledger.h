@@ -11,7 +11,9 @@
  *   A3  an actor does one thing at a time, nothing before its start nor after its stop
  *   A4  what was meant for one actor never reaches another, nor does a stop
  *   A5  nothing waits while everybody sleeps
- *   A7  children end before their parents; names are unique among living children
+ *   A7  children end before their parents; names are unique among living children; a path leads
+ *       to the actor it is of
+ *   A10 a selection reaches whoever matches, once; a claimed or reserved uid is not free
  *   A11 a timer is never early, and fires or is cancelled, never both
  *   A12 a ready actor waits for a bounded number of messages
  *   A13 mailboxes, stashes, actors and memory keep their limits
@@ -34,6 +36,8 @@
 #define FK_NOBODY      0xffffu /* no actor: the sender is outside, the receiver made up */
 #define FK_PRIORITIES  4u
 #define FK_FACTS_SHOWN 30u
+#define FK_CALLS_MAX   64u
+#define FK_CALL_KINDS  3u /* everybody under /user, the named, those with generated names */
 
 #define FK_FACTS(X)                                                                                \
     X(SEND, "send")                                                                                \
@@ -63,6 +67,13 @@
     X(TIMEOUT_SET, "receive timeout set")                                                          \
     X(TIMEOUT, "receive timeout")                                                                  \
     X(AWAIT, "await stopped")                                                                      \
+    X(RESOLVE, "resolve")                                                                          \
+    X(IDENTIFY, "identify")                                                                        \
+    X(CALL, "call")                                                                                \
+    X(CALLED, "called")                                                                            \
+    X(REACHED, "reached")                                                                          \
+    X(CLAIM, "claim")                                                                              \
+    X(RELEASE, "release")                                                                          \
     X(REST, "rest")                                                                                \
     X(STOPPING, "system stopping")                                                                 \
     X(DOWN, "system down")                                                                         \
@@ -108,11 +119,12 @@ typedef struct fk_mail {
     uint8_t priority;
     uint8_t class;
     uint8_t reason;
-    uint8_t hops;   /* how often it was forwarded */
-    bool returned;  /* the send has */
-    bool is_owned;  /* its type has a drop function */
-    bool is_inside; /* sent by fk_tell and friends, not fk_send */
-    bool is_silent; /* sent by a dead-letter callback: not reported if it dies at once */
+    uint8_t hops;     /* how often it was forwarded */
+    bool returned;    /* the send has */
+    bool is_owned;    /* its type has a drop function */
+    bool is_inside;   /* sent by fk_tell and friends, not fk_send */
+    bool is_selected; /* sent to its path */
+    bool is_silent;   /* sent by a dead-letter callback: not reported if it dies at once */
 } fk_mail;
 
 typedef enum fk_alarm_state {
@@ -166,6 +178,7 @@ typedef struct fk_person {
     uint64_t behaviours; /* a bit each, the newest lowest */
     uint32_t behaviour_count;
     fk_aside stash, front;
+    uint64_t path_hash;            /* of its path; 0: nobody has asked for it */
     uint32_t alarm[FK_TIMER_KEYS]; /* active ones, by key; 0: none */
     fk_time timeout, timeout_last;
     bool is_timeout;        /* what it handles is its receive timeout */
@@ -173,17 +186,26 @@ typedef struct fk_person {
     uint64_t waiting_since; /* in messages handled by anybody */
 } fk_person;
 
+/* A selection with a wildcard. */
+typedef struct fk_call {
+    uint8_t kind;
+    bool is_missed;                        /* nobody was found */
+    uint64_t expected[FK_ACTORS_MAX / 64]; /* must be reached */
+    uint64_t reached[FK_ACTORS_MAX / 64];  /* have been, dead or alive */
+} fk_call;
+
 typedef struct fk_ledger {
     uint64_t hash;
     uint64_t facts;
     uint64_t received; /* messages that reached a receive, timers' included */
-    uint32_t person_count, mail_count, alarm_count;
+    uint32_t person_count, mail_count, alarm_count, call_count;
     uint32_t alive, alive_max; /* actors that exist */
     uint32_t pending;          /* of all actors */
     uint64_t wait_longest;
     uint64_t letters[FK_REASON_COUNT];
     uint64_t silent; /* dead letters that were counted, but not reported */
     uint64_t spawned, failures;
+    uint64_t hidden;  /* actors, at most, that the system may have made for itself */
     bool is_stopping; /* the system */
     bool is_ending;   /* ... is being destroyed */
     bool may_lack_memory;
@@ -192,6 +214,7 @@ typedef struct fk_ledger {
     fk_person person[FK_ACTORS_MAX];
     fk_mail mail[FK_MAILS_MAX];    /* from 1 */
     fk_alarm alarm[FK_TIMERS_MAX]; /* from 1 */
+    fk_call call[FK_CALLS_MAX];
 } fk_ledger;
 
 /* The ledger of the run. */
@@ -250,6 +273,14 @@ bool fk__person_take_front(uint32_t actor, uint32_t code);
 void fk__person_mail_in(uint32_t actor);
 void fk__person_mail_out(uint32_t actor);
 void fk__person_check_ended(void);
+
+/* ---- selections ---------------------------------------------------------------------------- */
+
+uint32_t fk__call_begin(uint32_t kind);
+void fk__call_end(uint32_t number, fk_err err);
+void fk__call_arrived(uint32_t number, uint32_t actor);
+void fk__call_dead(uint32_t number, const fk_dead_letter *letter);
+void fk__call_check_ended(void);
 
 /* ---- timers ------------------------------------------------------------------------------ */
 

@@ -216,7 +216,7 @@ static bool is_plausible(const fk_mail *mail, fk_reason reason)
     const fk_person *to = mail->to == FK_NOBODY ? NULL : &l->person[mail->to];
     bool is_bounded = to != NULL && to->mailbox == FK_MAILBOX_BOUNDED;
     switch (reason) {
-    case FK_REASON_NO_RECEIVER: return to == NULL;
+    case FK_REASON_NO_RECEIVER: return to == NULL || (mail->is_selected && to->is_gone);
     case FK_REASON_STOPPED:
         return to != NULL && (to->is_gone || (mail->state == FK_MAIL_ASIDE && to->is_stopping) ||
                               (is_bounded && to->is_poisoned));
@@ -247,7 +247,8 @@ void fk__mail_dead(uint32_t carried, const fk_dead_letter *letter)
     fk_mail *mail = fk__mail_at(number);
     l->letters[letter->reason]++;
     fk__ledger_note(FK_FACT_DEAD, mail->to, mail->from, number, (uint32_t)letter->reason);
-    if (!fk_ref_equal(mail->to_ref, letter->to)) {
+    bool is_path = mail->is_selected && letter->path.len != 0;
+    if (!is_path && !fk_ref_equal(mail->to_ref, letter->to)) {
         fk__world_fail("A4", "dead letter #%u names another receiver", (unsigned)number);
     }
     check_sender(mail, number, letter->sender);

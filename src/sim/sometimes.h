@@ -77,6 +77,17 @@
     X(POISONED, "poisoned")                                                                        \
     X(AWAITED, "awaited")                                                                          \
     X(AWAIT_TIMEOUT, "await-timeout")                                                              \
+    X(RESOLVED, "resolved")                                                                        \
+    X(RESOLVED_GONE, "resolved-gone")                                                              \
+    X(RESOLVED_HEIR, "resolved-heir")                                                              \
+    X(IDENTIFIED, "identified")                                                                    \
+    X(SELECTED, "selected")                                                                        \
+    X(SELECT_MISSED, "select-missed")                                                              \
+    X(CALLED, "called")                                                                            \
+    X(CALL_MISSED, "call-missed")                                                                  \
+    X(CLAIMED, "claimed")                                                                          \
+    X(CLAIM_RESERVED, "claim-reserved")                                                            \
+    X(CLAIM_EXPIRED, "claim-expired")                                                              \
     X(LETTER_SENDS, "dead-letter-sends")                                                           \
     X(STOP_HOOK_SENDS, "stop-hook-sends")                                                          \
     X(ENDED_AT_REST, "ended-at-rest")                                                              \

@@ -150,8 +150,10 @@ static void draw_crowd(fk_swarm *s, fk_rng *rng)
 static void draw_churn(fk_swarm *s, fk_rng *rng)
 {
     static const uint8_t CHURN[FK_ACT_COUNT] = {
-        [FK_ACT_TELL] = 12,  [FK_ACT_SPAWN] = 14, [FK_ACT_STOP_SELF] = 8,  [FK_ACT_STOP_OTHER] = 1,
-        [FK_ACT_POISON] = 1, [FK_ACT_REPLY] = 6,  [FK_ACT_TIMER_START] = 1
+        [FK_ACT_TELL] = 12,       [FK_ACT_SPAWN] = 14,  [FK_ACT_STOP_SELF] = 8,
+        [FK_ACT_STOP_OTHER] = 1,  [FK_ACT_POISON] = 1,  [FK_ACT_REPLY] = 6,
+        [FK_ACT_TIMER_START] = 1, [FK_ACT_LOOK_UP] = 4, [FK_ACT_SELECT] = 2,
+        [FK_ACT_SPAWN_NAMED] = 6
     };
     s->is_churning = true;
     s->workers = between(rng, 1, 2); /* a slot is used again by the worker that saw it fall free */

@@ -33,6 +33,8 @@
     X(UNHANDLED, 2)                                                                                \
     X(BOGUS, 2)                                                                                    \
     X(PARCEL, 4)                                                                                   \
+    X(LOOK_UP, 4)                                                                                  \
+    X(SELECT, 4)                                                                                   \
     X(WORK, 4)                                                                                     \
     X(YIELD, 2)
 
