@@ -48,6 +48,14 @@
     X(DROP, "drop", "what a message owns is not released", "kernel")                               \
     X(MOVED, "moved", "what a forwarded message owns is released twice", "kernel")                 \
     X(STASH_HOLD, "stash-hold", "a stashed message is freed with the queue", "kernel")             \
+    X(PATH_UID, "path-uid", "a path's uid is not compared with the actor's", "kernel")             \
+    X(PATH_ENDING, "path-ending", "an actor's path is read from a slot that it has left",          \
+      "kernel")                                                                                    \
+    X(PATH_KEPT, "path-kept", "a path is kept with whoever has the slot now", "kernel")            \
+    X(SELECT_ALIVE, "select-alive", "a wildcard also selects those who are not there yet",         \
+      "kernel")                                                                                    \
+    X(UID_HELD, "uid-held", "a uid that is claimed can be claimed again", "kernel")                \
+    X(UID_TIME, "uid-time", "a uid that was given back is free at once", "kernel")                 \
     X(DEFER_ORDER, "defer-order", "deferred envelopes are drained last one first", "remote")       \
     X(DEFER_BOUND, "defer-bound", "one authority may defer any number of envelopes", "remote")     \
     X(DEFER_TOTAL, "defer-total", "all authorities may defer any number of envelopes", "remote")   \

@@ -3,6 +3,7 @@
 
 #include "fraktor/registry.h"
 
+#include "base/safeguard.h"
 #include "core/path.h"
 #include "core/registry.h"
 #include "core/spawn.h"
@@ -205,7 +206,7 @@ static fk_err claim(fk_system *sys, const fk_path *path, uint64_t uid, fk_time *
     fk__mem_lock(&sys->mem, &claims->lock);
     const fk_claim *taken = claim_find(sys, path, uid);
     fk_err err = FK_E_UID_RESERVED;
-    if (taken != NULL)
+    if (taken != NULL && FK_SAFEGUARD(UID_HELD))
         *left = taken->until == FK_NEVER ? FK_NEVER : taken->until - now;
     else
         err = claim_add(sys, path, uid);
@@ -219,7 +220,8 @@ static bool claim_end(fk_system *sys, fk_claim *claim, fk_ref actor)
     if (claim == NULL || claim->until != FK_NEVER || !fk_ref_equal(claim->actor, actor)) {
         return false;
     }
-    claim->until = fk__time_add(fk__system_now(sys), sys->quarantine);
+    fk_time quarantine = FK_SAFEGUARD(UID_TIME) ? sys->quarantine : 0;
+    claim->until = fk__time_add(fk__system_now(sys), quarantine);
     return true;
 }
 

@@ -9,6 +9,7 @@
 
 #include "fraktor/registry.h"
 
+#include "base/safeguard.h"
 #include "core/children.h"
 #include "core/path.h"
 
@@ -155,7 +156,9 @@ static bool is_there(const fk_cell *cell, uint32_t generation)
 {
     uint32_t now = fk__half_load(&cell->generation, FK_ACQUIRE);
     if (now == generation) return true;
-    return now == generation + 1 && (fk__half_load(&cell->gate, FK_ACQUIRE) & FK_GATE_ENDING) != 0;
+    if (now != generation + 1) return false;
+    return (fk__half_load(&cell->gate, FK_ACQUIRE) & FK_GATE_ENDING) != 0 ||
+           !FK_SAFEGUARD(PATH_ENDING);
 }
 
 /* One level. False: nobody knows the actor any more. */
@@ -226,8 +229,8 @@ static void path_cache(fk_local *local, fk_cell *cell, uint32_t generation, fk_s
     fk__mem_lock(mem, &parent->children_lock);
     fk__mem_lock(mem, &cell->children_lock);
     fk_name *old = cell->name;
-    if (fk__half_load(&cell->generation, FK_ACQUIRE) == generation &&
-        (old == NULL || !old->is_path)) {
+    bool is_same = fk__half_load(&cell->generation, FK_ACQUIRE) == generation;
+    if ((is_same || !FK_SAFEGUARD(PATH_KEPT)) && (old == NULL || !old->is_path)) {
         name->len = old != NULL ? old->len : 0;
         name->at = (uint32_t)name_end(path) - name->len;
         cell->name = name;
@@ -387,7 +390,7 @@ bool fk__registry_find(fk_system *sys, const fk_path *path, fk_ref *out, uint64_
         fk_cell *parent = fk__slots_at(&sys->slots, at.slot);
         if (!fk__children_find(parent, at.generation, segment, &at, uid)) return false;
     }
-    if (path->uid != 0 && path->uid != *uid) return false;
+    if (path->uid != 0 && path->uid != *uid && FK_SAFEGUARD(PATH_UID)) return false;
     *out = at;
     return true;
 }

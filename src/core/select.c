@@ -11,6 +11,7 @@
 
 #include "fraktor/select.h"
 
+#include "base/safeguard.h"
 #include "core/children.h"
 #include "core/guardian.h"
 #include "core/path.h"
@@ -94,7 +95,8 @@ static fk_err step_pattern(fk_system *sys, fk_ref at, fk_str pattern, fk_walk *t
     while (same && err == FK_OK && (child = fk__children_next(parent, &cursor)) != NULL) {
         char generated[FK_AUTONAME_MAX];
         uint32_t generation = fk__half_load(&child->generation, FK_ACQUIRE);
-        if ((generation & 1) == 0 || is_hidden(sys, child)) continue;
+        if (((generation & 1) == 0 && FK_SAFEGUARD(SELECT_ALIVE)) || is_hidden(sys, child))
+            continue;
         if (!fk_path_match(sys->paths.rules, pattern, fk__cell_name(child, generated))) continue;
         err = walk_add(to, (fk_ref){ child->slot, generation, sys->id });
     }

@@ -83,6 +83,9 @@ void fk__call_dead(uint32_t number, const fk_dead_letter *letter)
         FK_SOMETIMES_HIT(CALL_MISSED);
         return;
     }
+    if ((letter->to.generation & 1) == 0) {
+        fk__world_fail("A10", "a selection reached a slot without an actor");
+    }
     for (uint32_t i = 0; i < l->person_count; i++) {
         if (!l->person[i].has_ref || !fk_ref_equal(l->person[i].ref, letter->to)) continue;
         reach(number, i);
