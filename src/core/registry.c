@@ -378,6 +378,22 @@ static bool is_user(const fk_path *path)
     return len >= 5 && memcmp(text, "/user", 5) == 0 && (len == 5 || text[5] == '/');
 }
 
+/* Only Pekko's rules let such a segment into a path. */
+static bool is_parent(fk_str segment)
+{
+    return segment.len == 2 && segment.ptr[0] == '.' && segment.ptr[1] == '.';
+}
+
+/* One level up; the root is its own parent. False: nobody knows the actor any more. */
+static bool find_parent(fk_system *sys, fk_ref *at)
+{
+    fk_climber c = { .slot = at->slot, .generation = at->generation };
+    if (at->slot == sys->top.root->slot) return true;
+    if (!climb(sys, &c)) return false;
+    *at = (fk_ref){ c.slot, c.generation, sys->id };
+    return true;
+}
+
 bool fk__registry_find(fk_system *sys, const fk_path *path, fk_ref *out, uint64_t *uid)
 {
     bool begins_at_user = is_user(path);
@@ -387,6 +403,11 @@ bool fk__registry_find(fk_system *sys, const fk_path *path, fk_ref *out, uint64_
     *uid = 0;
     if ((at.generation & 1) == 0) return false;
     while (fk_path_next(path, &cursor, &segment)) {
+        if (is_parent(segment)) {
+            *uid = 0;
+            if (!find_parent(sys, &at)) return false;
+            continue;
+        }
         fk_cell *parent = fk__slots_at(&sys->slots, at.slot);
         if (!fk__children_find(parent, at.generation, segment, &at, uid)) return false;
     }
@@ -417,6 +438,9 @@ fk_err fk_resolve(fk_system *sys, fk_str text, fk_ref *out, fk_path_fault *fault
         fk__path_fault(sys, NULL, text, &found);
         return err;
     }
+    /* Pekko takes an address for the path of nobody, not for the root's. */
+    bool is_address = path.depth == 0 && text.ptr[text.len - 1] != '/';
+    if (is_address && sys->paths.rules == FK_RULES_PEKKO) return FK_E_PID_UNKNOWN;
     if (fk__registry_is_own(sys, &path)) {
         return fk__registry_find(sys, &path, out, &uid) ? FK_OK : FK_E_PID_UNKNOWN;
     }

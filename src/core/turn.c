@@ -117,11 +117,17 @@ static FK_HOT fk_err deliver_plain(fk_worker *worker, fk_cell *cell, fk_node *no
     return deliver(worker, cell, node);
 }
 
+/* /deadLetters is nobody. Under Pekko's rules, what waits in /temp for an answer has no name to give:
+ * there the question itself would be taken for the answer. */
 static void identify(fk_worker *worker, const fk_cell *cell, const fk_node *node)
 {
+    const fk_system *sys = worker->sys;
+    bool is_temp = fk__cell_parent(cell) == sys->top.temp;
+    if (is_temp && sys->paths.rules == FK_RULES_PEKKO) return;
     fk_msg msg;
-    fk__node_view(node, worker->sys->id, &msg);
-    fk__identify_answer(&worker->local, &msg, fk__cell_ref(cell));
+    fk__node_view(node, sys->id, &msg);
+    fk_ref self = cell != sys->top.dead_letters ? fk__cell_ref(cell) : FK_REF_NONE;
+    fk__identify_answer(&worker->local, &msg, self);
 }
 
 static fk_err deliver_any(fk_worker *worker, fk_cell *cell, fk_node *node)
