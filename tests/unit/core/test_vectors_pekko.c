@@ -4,31 +4,20 @@
  * purpose: then docs/pekko-differences.md lists them, and must not list any other.
  */
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/autoname.h"
+#include "support/differences.h"
 #include "support/test.h"
 #include "support/tsv.h"
 
-#define VECTORS     FK_SOURCE_DIR "/tests/vectors/"
-#define DIFFERENCES FK_SOURCE_DIR "/docs/pekko-differences.md"
+#define VECTORS FK_SOURCE_DIR "/tests/vectors/"
 
-enum { LISTED_MAX = 128, ITEMS_MAX = 32, TEXT_MAX = 1100 };
+enum { ITEMS_MAX = 32, TEXT_MAX = 1100 };
 
 static const fk_path_options PEKKO = { .rules = FK_RULES_PEKKO };
-static char why[512];
-
-__attribute__((format(printf, 1, 2))) static bool differs(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why, sizeof(why), format, args);
-    va_end(args);
-    return false;
-}
 
 static bool same(const char *what, fk_str actual, fk_str expected)
 {
@@ -302,81 +291,9 @@ static bool host_holds(tsv *row)
 
 /* ---- the rows ------------------------------------------------------------------------------- */
 
-typedef struct listed_row {
-    char id[8];
-    bool seen;
-} listed_row;
-
-static listed_row listed[LISTED_MAX];
-static size_t listed_count;
-
-static bool is_id(const char *at)
+static void run_rows(const char *file, size_t rows, const char *prefix, row_fn holds)
 {
-    return at[0] >= 'a' && at[0] <= 'z' && at[1] >= 'a' && at[1] <= 'z' && at[2] >= '0' &&
-           at[2] <= '9' && strspn(at + 2, "0123456789") == 3;
-}
-
-/* Every id in a table of the page: two letters and three digits. */
-static void read_listed(void)
-{
-    char line[1024];
-    FILE *in = fopen(DIFFERENCES, "r");
-    if (listed_count != 0) return;
-    CHECK(in != NULL);
-    while (fgets(line, sizeof(line), in) != NULL) {
-        for (char *at = line; line[0] == '|' && *at != '\0'; at++) {
-            if (!is_id(at) || (at > line && at[-1] != ' ')) continue;
-            CHECK(listed_count < LISTED_MAX);
-            memcpy(listed[listed_count++].id, at, 5);
-        }
-    }
-    fclose(in);
-}
-
-static listed_row *find_listed(fk_str id)
-{
-    for (size_t i = 0; i < listed_count; i++) {
-        if (tsv_equal(id, fk_str_of(listed[i].id))) return &listed[i];
-    }
-    return NULL;
-}
-
-/* True when the row is as it should be. */
-static bool judge(const tsv *row, bool holds)
-{
-    fk_str id = tsv_raw(row, "id");
-    listed_row *difference = find_listed(id);
-    bool quirk = tsv_has(row, "class") && tsv_is(row, "class", "quirk");
-    const char *verdict = NULL;
-    if (difference != NULL) difference->seen = true;
-    if (difference != NULL && !quirk)
-        verdict = "is listed as a difference, but is no quirk";
-    else if (difference != NULL && holds)
-        verdict = "is listed as a difference, but there is none";
-    else if (difference == NULL && !holds)
-        verdict = why;
-    if (verdict != NULL) fprintf(stderr, "%.*s: %s\n", (int)id.len, id.ptr, verdict);
-    return verdict == NULL;
-}
-
-/* All rows of a file, which has at least `rows`; `prefix` begins their ids. */
-static void run_rows(const char *file, size_t rows, const char *prefix, bool (*row_holds)(tsv *))
-{
-    static tsv row;
-    size_t wrong = 0;
-    read_listed();
-    tsv_open(&row, file);
-    while (tsv_next(&row)) {
-        CHECK(strncmp(tsv_raw(&row, "id").ptr, prefix, 2) == 0);
-        if (!judge(&row, row_holds(&row))) wrong++;
-    }
-    for (size_t i = 0; i < listed_count; i++) {
-        if (strncmp(listed[i].id, prefix, 2) != 0 || listed[i].seen) continue;
-        fprintf(stderr, "%s: is listed as a difference, but is no row\n", listed[i].id);
-        wrong++;
-    }
-    CHECK_U64(wrong, 0);
-    CHECK(row.rows >= rows);
+    differences_run(FK_SOURCE_DIR "/docs/pekko-differences.md", file, rows, prefix, holds);
 }
 
 TEST(vectors_pekko_path_parse)
