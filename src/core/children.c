@@ -93,19 +93,26 @@ static int autoname_digit(char c)
     return c == '+' ? 62 : c == '~' ? 63 : -1;
 }
 
-/* The number that a generated name stands for; false: it is none. */
-static bool autoname_number(fk_str name, uint64_t *out)
+/* The number that a generated name stands for, however it is written; false: it is none. */
+static bool autoname_number(const fk_ruleset *rules, fk_str name, uint64_t *out)
 {
-    char again[FK_AUTONAME_MAX];
+    char plain[FK_AUTONAME_MAX], again[FK_AUTONAME_MAX];
     uint64_t number = 0;
-    if (name.len < 2 || name.len > 12 || name.ptr[0] != '$') return false;
-    for (size_t i = name.len; i-- > 1;) {
-        int digit = autoname_digit(name.ptr[i]);
+    size_t len = 0;
+    int byte;
+    if (name.len < 2 || (name.ptr[0] != '$' && name.ptr[0] != '%')) return false;
+    while ((byte = fk__segment_byte(rules, &name)) >= 0) {
+        if (len == sizeof(plain)) return false;
+        plain[len++] = (char)byte;
+    }
+    if (plain[0] != '$') return false;
+    for (size_t i = len; i-- > 1;) {
+        int digit = autoname_digit(plain[i]);
         if (digit < 0) return false;
         number = number << 6 | (uint64_t)digit;
     }
     *out = number; /* "$aa" would be "$a" again */
-    return fk_path_autoname(number, again) == name.len && memcmp(again, name.ptr, name.len) == 0;
+    return fk_path_autoname(number, again) == len && memcmp(again, plain, len) == 0;
 }
 
 /* ---- the table: under the parent's lock -------------------------------------------------- */
@@ -143,7 +150,7 @@ static fk_cell *child_find(const fk_cell *parent, fk_str name)
     uint32_t capacity = children_capacity(parent);
     uint64_t number = 0;
     if (capacity == 0) return NULL;
-    bool is_number = autoname_number(name, &number);
+    bool is_number = autoname_number(parent->sys->ruleset, name, &number);
     uint64_t hash = is_number ? hash_number(number) : hash_name(parent->sys, name);
     const uint64_t *table = parent->children;
     for (uint32_t i = entry_home(hash, capacity); table[i] != 0; i = (i + 1) & (capacity - 1)) {
