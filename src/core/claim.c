@@ -23,7 +23,8 @@ struct fk_claims {
     fk_lock lock;
     uint32_t count, max;
     fk_half occupied; /* count != 0, to be seen without the lock */
-    fk_ref sweeper;   /* made with the first claim */
+    fk_ref sweeper;   /* made with the first claim that ends */
+    fk_time next;     /* nothing is over before */
     fk_claim *bucket[BUCKETS];
 };
 
@@ -34,6 +35,7 @@ fk_err fk__claims_create(fk_system *sys, uint32_t max)
     memset(memory, 0, sizeof(fk_claims));
     sys->claims = memory;
     sys->claims->max = max != 0 ? max : CLAIMS_DEFAULT;
+    sys->claims->next = FK_NEVER;
     return FK_OK;
 }
 
@@ -113,15 +115,13 @@ static fk_err claim_add(fk_system *sys, const fk_path *path, uint64_t uid)
     return FK_OK;
 }
 
-/* Forgets what is over; returns when the next one will be, or FK_NEVER. */
-static fk_time claims_expire(fk_system *sys, fk_time now)
+/* Forgets what is over at that time; returns when the next one will be, or FK_NEVER. */
+static fk_time expire(fk_system *sys, fk_time now)
 {
-    fk_claims *claims = sys->claims;
     fk_time next = FK_NEVER;
-    fk__mem_lock(&sys->mem, &claims->lock);
     for (uint32_t i = 0; i < BUCKETS; i++) {
         fk_claim *following;
-        for (fk_claim *claim = claims->bucket[i]; claim != NULL; claim = following) {
+        for (fk_claim *claim = sys->claims->bucket[i]; claim != NULL; claim = following) {
             following = claim->next;
             if (claim->until <= now)
                 claim_remove(sys, claim);
@@ -129,6 +129,16 @@ static fk_time claims_expire(fk_system *sys, fk_time now)
                 next = claim->until;
         }
     }
+    return next;
+}
+
+/* The same, but the table is walked only when there is something to forget. */
+static fk_time claims_expire(fk_system *sys, fk_time now)
+{
+    fk_claims *claims = sys->claims;
+    fk__mem_lock(&sys->mem, &claims->lock);
+    if (claims->next <= now) claims->next = expire(sys, now);
+    fk_time next = claims->next;
     fk__mem_unlock(&sys->mem, &claims->lock);
     return next;
 }
@@ -159,36 +169,48 @@ static void sweeper_tell(fk_system *sys)
 {
     static const fk_props SWEEPER = { .receive = sweeper_receive };
     fk_claims *claims = sys->claims;
-    fk_ref ref;
-    fk_local *local = fk__local_enter(sys);
-    /* If there is one, the name is taken. */
-    bool is_new = fk__spawn(local, sys->top.system, FK_STR("uids"), NULL, &SWEEPER, &ref) == FK_OK;
-    fk__local_leave(local);
     fk__mem_lock(&sys->mem, &claims->lock);
-    if (is_new) claims->sweeper = ref;
-    ref = claims->sweeper;
+    fk_ref ref = claims->sweeper;
     fk__mem_unlock(&sys->mem, &claims->lock);
-    if (!fk_ref_is_none(ref)) fk_send(sys, ref, sweep_message());
+    if (!fk_is_alive(sys, ref)) {
+        fk_local *local = fk__local_enter(sys);
+        /* If another thread is faster, the name is taken. */
+        fk_err err = fk__spawn(local, sys->top.system, FK_STR("uids"), NULL, &SWEEPER, &ref);
+        fk__local_leave(local);
+        if (err != FK_OK) return;
+        fk__mem_lock(&sys->mem, &claims->lock);
+        claims->sweeper = ref;
+        fk__mem_unlock(&sys->mem, &claims->lock);
+    }
+    fk_send(sys, ref, sweep_message());
 }
 
 /* ---- claiming ----------------------------------------------------------------------------------- */
 
+/* Under sys->lock. */
+static bool uid_is_issued(const fk_system *sys, uint64_t uid)
+{
+    return fk__uid_number(sys, uid) < sys->uid_next;
+}
+
 static bool uid_was_issued(fk_system *sys, uint64_t uid)
 {
     fk__mem_lock(&sys->mem, &sys->lock);
-    bool issued = fk__uid_number(sys, uid) < sys->uid_next;
+    bool issued = uid_is_issued(sys, uid);
     fk__mem_unlock(&sys->mem, &sys->lock);
     return issued;
 }
 
 /* How long one of our own stays reserved: 0 is not at all. */
-static fk_time own_uid_left(fk_system *sys, const fk_path *path, uint64_t uid, fk_time now)
+static fk_time own_uid_left(fk_system *sys, const fk_path *path, uint64_t uid, fk_time now,
+                            bool *issued)
 {
     fk_ref ref;
     uint64_t current;
     fk_time died;
+    *issued = uid_was_issued(sys, uid);
     if (fk__registry_find(sys, path, &ref, &current) && current == uid) return FK_NEVER;
-    if (!uid_was_issued(sys, uid)) return 0;
+    if (!*issued) return 0;
     bool known = fk__obituary_of_uid(sys, uid, &died);
     /* Not dead, as far as anybody remembers: somebody else's, or about to be. */
     if (!known && died == 0) return FK_NEVER;
@@ -196,21 +218,44 @@ static fk_time own_uid_left(fk_system *sys, const fk_path *path, uint64_t uid, f
     return until > now ? until - now : 0;
 }
 
+/* How long a claim stays: 0 is that there is none. */
+static fk_time claim_left(fk_system *sys, const fk_path *path, uint64_t uid, fk_time now)
+{
+    fk_time left = 0;
+    fk__mem_lock(&sys->mem, &sys->claims->lock);
+    const fk_claim *claim = claim_find(sys, path, uid);
+    if (claim != NULL && FK_SAFEGUARD(UID_HELD))
+        left = claim->until == FK_NEVER ? FK_NEVER : claim->until - now;
+    fk__mem_unlock(&sys->mem, &sys->claims->lock);
+    return left > 0 ? left : 0;
+}
+
+static fk_err claim_enter(fk_system *sys, const fk_path *path, uint64_t uid)
+{
+    fk__mem_lock(&sys->mem, &sys->claims->lock);
+    bool taken = claim_find(sys, path, uid) != NULL && FK_SAFEGUARD(UID_HELD);
+    fk_err err = taken ? FK_E_UID_RESERVED : claim_add(sys, path, uid);
+    fk__mem_unlock(&sys->mem, &sys->claims->lock);
+    return err;
+}
+
 static fk_err claim(fk_system *sys, const fk_path *path, uint64_t uid, fk_time *left)
 {
-    fk_claims *claims = sys->claims;
     fk_time now = fk__system_now(sys);
-    *left = own_uid_left(sys, path, uid, now);
+    bool issued;
+    if (!fk__claims_are_empty(sys)) {
+        claims_expire(sys, now);
+        *left = claim_left(sys, path, uid, now);
+        if (*left != 0) return FK_E_UID_RESERVED;
+    }
+    *left = own_uid_left(sys, path, uid, now, &issued);
     if (*left != 0) return FK_E_UID_RESERVED;
-    if (!fk__claims_are_empty(sys)) claims_expire(sys, now);
-    fk__mem_lock(&sys->mem, &claims->lock);
-    const fk_claim *taken = claim_find(sys, path, uid);
-    fk_err err = FK_E_UID_RESERVED;
-    if (taken != NULL && FK_SAFEGUARD(UID_HELD))
-        *left = taken->until == FK_NEVER ? FK_NEVER : taken->until - now;
-    else
-        err = claim_add(sys, path, uid);
-    fk__mem_unlock(&sys->mem, &claims->lock);
+    /* Under the lock of the uids, so that none is given out before it is seen to be claimed. */
+    fk__mem_lock(&sys->mem, &sys->lock);
+    bool too_late = !issued && uid_is_issued(sys, uid);
+    fk_err err = too_late ? FK_E_UID_RESERVED : claim_enter(sys, path, uid);
+    fk__mem_unlock(&sys->mem, &sys->lock);
+    if (err == FK_E_UID_RESERVED) *left = FK_NEVER; /* somebody was faster */
     return err;
 }
 
@@ -222,6 +267,7 @@ static bool claim_end(fk_system *sys, fk_claim *claim, fk_ref actor)
     }
     fk_time quarantine = FK_SAFEGUARD(UID_TIME) ? sys->quarantine : 0;
     claim->until = fk__time_add(fk__system_now(sys), quarantine);
+    if (claim->until < sys->claims->next) sys->claims->next = claim->until;
     return true;
 }
 
