@@ -73,7 +73,7 @@ typedef struct fk_event {
 } fk_event;
 
 /* Callbacks run on the thread that noticed, must not block, and may send. What on_dead_letter
- * itself sends in vain is counted, but not reported. */
+ * itself sends in vain is counted, but not reported; nor is on_event called for what it does. */
 typedef void (*fk_dead_letter_fn)(void *user, const fk_dead_letter *letter);
 typedef void (*fk_failure_fn)(void *user, const fk_failure *failure);
 typedef void (*fk_event_fn)(void *user, const fk_event *event);

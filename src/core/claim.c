@@ -145,17 +145,15 @@ static fk_time claims_expire(fk_system *sys, fk_time now)
 
 /* ---- the sweeper: /system/uids ---------------------------------------------------------------- */
 
-const fk_type fk__type_sweep = { .name = "fk_sweep", .size = 1, .align = 1 };
-
 static fk_out sweep_message(void)
 {
-    return (fk_out){ &fk__type_sweep, "" };
+    return (fk_out){ &fk__type_tick, "" };
 }
 
 static fk_err sweeper_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     (void)state;
-    if (msg->type != &fk__type_sweep) return fk_unhandled(ctx, msg);
+    if (msg->type != &fk__type_tick) return fk_unhandled(ctx, msg);
     fk_time now = fk_now(ctx);
     fk_time next = claims_expire(fk_system_of(ctx), now);
     if (next == FK_NEVER) return FK_OK;

@@ -11,9 +11,6 @@
 
 #include "core/system.h"
 
-/* What the sweeper gets, from us alone: not worth a dead letter. */
-extern const fk_type fk__type_sweep;
-
 FK_MUST_USE fk_err fk__claims_create(fk_system *sys, uint32_t max);
 void fk__claims_destroy(fk_system *sys);
 

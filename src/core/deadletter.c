@@ -25,21 +25,23 @@ static uint32_t *reporting_of(fk_system *sys)
     return sys->host.reporting != NULL ? sys->host.reporting(sys->host.ctx) : &sys->reporting;
 }
 
+enum { REPORT_LETTER = 1, REPORT_EVENT = 2 };
+
 /* What a callback sends may be undeliverable, too: that is counted, but not reported, or a callback
- * that forwards to a dead actor would never end. */
-static bool report_begin(fk_system *sys, fk_local *local)
+ * that forwards to a dead actor would never end. So for events, by a mark of their own. */
+static bool report_begin(fk_system *sys, fk_local *local, uint32_t what)
 {
     uint32_t *reporting = reporting_of(sys);
-    if (*reporting != 0) return false;
-    *reporting = 1;
+    if ((*reporting & what) != 0) return false;
+    *reporting |= what;
     if (local != NULL) fk__local_pause(local);
     return true;
 }
 
-static void report_end(fk_system *sys, fk_local *local)
+static void report_end(fk_system *sys, fk_local *local, uint32_t what)
 {
     if (local != NULL) fk__local_resume(local);
-    *reporting_of(sys) = 0;
+    *reporting_of(sys) &= ~what;
 }
 
 static void report(fk_local *local, fk_reason reason, fk_ref to, fk_str path, const fk_msg *msg)
@@ -47,23 +49,23 @@ static void report(fk_local *local, fk_reason reason, fk_ref to, fk_str path, co
     FK_ASSERT((unsigned)reason < FK_REASON_COUNT);
     fk_system *sys = local->sys;
     if (msg->type == &fk_type_poison) return; /* a wish that has come true */
-    if (msg->type == &fk__type_sweep) return; /* nobody's business but ours */
+    if (msg->type == &fk__type_tick) return;  /* nobody's business but ours */
     if (msg->type == &fk_type_identify) {
         fk__identify_answer(local, msg, FK_REF_NONE);
         return;
     }
     fk__stat_add(&local->stats.dead_letters[reason], 1);
-    if (sys->on_dead_letter == NULL || !report_begin(sys, local)) return;
+    if (sys->on_dead_letter == NULL || !report_begin(sys, local, REPORT_LETTER)) return;
     fk_dead_letter letter = { reason, to, path, msg->sender, msg->type, msg->data, msg->len };
     sys->on_dead_letter(sys->user, &letter);
-    report_end(sys, local);
+    report_end(sys, local, REPORT_LETTER);
 }
 
 void fk__event(fk_system *sys, fk_local *local, const fk_event *event)
 {
-    if (sys->on_event == NULL || !report_begin(sys, local)) return;
+    if (sys->on_event == NULL || !report_begin(sys, local, REPORT_EVENT)) return;
     sys->on_event(sys->user, event);
-    report_end(sys, local);
+    report_end(sys, local, REPORT_EVENT);
 }
 
 void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg *msg)

@@ -10,6 +10,7 @@ const fk_type fk_type_payload = { "payload", 0, 1, NULL };
 const fk_type fk_type_receive_timeout = { "receive_timeout", 0, 1, NULL };
 const fk_type fk_type_poison = { "poison", 0, 1, NULL };
 const fk_type fk_type_identify = { "identify", 0, 1, NULL };
+const fk_type fk__type_tick = { "fk_tick", 1, 1, NULL };
 const fk_type fk_type_clash = { "clash", 0, 1, NULL };
 
 static bool type_is_string(const fk_type *type)

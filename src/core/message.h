@@ -31,6 +31,9 @@ enum {
     FK_NODE_ONCE = 128   /* with TIMER: the node is the timer */
 };
 
+/* What the runtime's own actors tell themselves: to look at the clock. Nobody misses one. */
+extern const fk_type fk__type_tick;
+
 typedef struct fk_node {
     fk_link link;
     const fk_type *type;

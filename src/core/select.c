@@ -295,7 +295,9 @@ fk_err fk__select(fk_local *local, fk_ref anchor, const fk_expression *e, fk_ref
     }
     fk_ref start = e->anchor == FK_ANCHOR_SELF ? anchor : fk__cell_ref(sys->top.root);
     fk_walk walk = { .local = local, .base = start };
-    fk_err err = walk_add(&walk, start);
+    /* An anchor may be anything; one that is not alive here leads nowhere. */
+    bool leads = e->count == 0 || fk__cell_resolve(sys, start) != NULL;
+    fk_err err = leads ? walk_add(&walk, start) : FK_OK;
     if (err == FK_OK) err = walk_all(&walk, e);
     if (err == FK_OK)
         err = walk_end(&walk, e, sender, msg);

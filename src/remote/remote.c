@@ -107,8 +107,6 @@ static void act(fk_remote *remote, fk_local *local, fk_authority_effects *effect
 
 /* ---- the keeper: /system/authorities -------------------------------------------------------------- */
 
-static const fk_type KEEP = { .name = "fk_keep", .size = 1, .align = 1 };
-
 static fk_remote *remote_of(const fk_system *sys)
 {
     return sys->remote.ctx;
@@ -121,7 +119,7 @@ static fk_err keeper_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     fk_authority_effects effects;
     bool more = true;
     (void)state;
-    if (msg->type != &KEEP) return fk_unhandled(ctx, msg);
+    if (msg->type != &fk__type_tick) return fk_unhandled(ctx, msg);
     fk_time now = fk_now(ctx);
     while (more) {
         remote_lock(remote);
@@ -134,7 +132,7 @@ static fk_err keeper_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     remote_unlock(remote);
     if (next == FK_NEVER) return FK_OK;
     return fk_timer_start(ctx, 1, FK_TIMER_ONCE, next > now ? next - now : 0,
-                          (fk_out){ &KEEP, "" });
+                          (fk_out){ &fk__type_tick, "" });
 }
 
 /* There is a new deadline. */
@@ -144,13 +142,14 @@ static void keeper_tell(fk_remote *remote, fk_local *local)
     fk_system *sys = remote->sys;
     fk_ref ref;
     /* If there is one, the name is taken. */
-    bool is_new =
-        fk__spawn(local, sys->top.system, FK_STR("authorities"), NULL, &KEEPER, &ref) == FK_OK;
+    bool is_new = fk__spawn(local, sys->top.system, FK_STR("authorities"), NULL, &fk__type_tickER,
+                            &ref) == FK_OK;
     remote_lock(remote);
     if (is_new) remote->keeper = ref;
     ref = remote->keeper;
     remote_unlock(remote);
-    if (!fk_ref_is_none(ref)) fk__send(local, ref, FK_REF_NONE, (fk_out){ &KEEP, "" }, NULL);
+    if (!fk_ref_is_none(ref))
+        fk__send(local, ref, FK_REF_NONE, (fk_out){ &fk__type_tick, "" }, NULL);
 }
 
 /* ---- proxies: under the lock ------------------------------------------------------------------------ */
