@@ -31,8 +31,8 @@ FK_API size_t fk_dead_letter_path(fk_system *sys, const fk_dead_letter *letter, 
 /* The actor at a complete path, "fraktor://bank/user/alice", by steps from the root; a uid must be
  * that actor's. The path of another system gives a reference, too: what is sent to it waits until
  * that system is reached. Fails with the faults of fk_path_parse() and with FK_E_PID_UNKNOWN
- * (nobody there), FK_E_LIMIT, FK_E_NOMEM; text that is no path is also an event and a dead letter.
- * fault may be NULL. */
+ * (nobody there), FK_E_UNRESOLVED (a system that cannot be reached), FK_E_LIMIT, FK_E_NOMEM; text
+ * that is no path is an event, too. fault may be NULL. */
 FK_API FK_MUST_USE fk_err fk_resolve(fk_system *sys, fk_str path, fk_ref *out,
                                      fk_path_fault *fault);
 

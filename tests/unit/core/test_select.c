@@ -28,7 +28,7 @@ static void start_crowd(size_t count)
 {
     start((fk_system_config){ 0 });
     for (size_t i = 0; i < count; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof(name), "p%zu", i);
         fk_props props = probe_props(&crowd[i]);
         CHECK_OK(fk_spawn(o.r.sys, fk_str_of(name), &props, &crowd_ref[i]));
@@ -560,7 +560,7 @@ TEST(resolve_one_by_many_threads_at_once)
     fk_stats stats;
     start((fk_system_config){ .workers = 2 });
     for (int i = 0; i < 4; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof(name), "p%d", i);
         crowd_ref[i] = spawn(name);
     }
