@@ -193,8 +193,13 @@ fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str
         copy = fk__name_create(local, name, FK_SITE("name of an actor"));
         if (copy == NULL) return local->cache.err;
     }
+    if (copy != NULL) {
+        /* Somebody may still be looking for the path of the actor that had this slot. */
+        fk__mem_lock(mem, &child->children_lock);
+        child->name = copy;
+        fk__mem_unlock(mem, &child->children_lock);
+    }
     fk__mem_lock(mem, &parent->children_lock);
-    child->name = copy;
     if (copy == NULL) child->u.number = parent->child_counter;
     fk_err err = parent->closed != 0 ? FK_E_STOPPING : FK_OK;
     if (err == FK_OK && copy != NULL && child_find(parent, name) != NULL) err = FK_E_NAME_TAKEN;
@@ -206,7 +211,7 @@ fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str
         if (copy == NULL) parent->child_counter++;
     }
     fk__mem_unlock(mem, &parent->children_lock);
-    if (err != FK_OK) {
+    if (err != FK_OK && copy != NULL) {
         child->name = NULL;
         fk__name_free(local, copy);
     }
@@ -263,8 +268,10 @@ void fk__children_remove(fk_worker *worker, fk_cell *parent, fk_cell *child)
      * Who comes later finds that it has ended. */
     fk_name *forgotten = fk__obituary_add(worker, parent, child);
     bool is_known = child->name != NULL; /* somebody may be reading its path */
-    if (is_known) fk__mem_lock(mem, &child->children_lock);
-    child->name = NULL;
+    if (is_known) {
+        fk__mem_lock(mem, &child->children_lock);
+        child->name = NULL;
+    }
     /* Under the locks: who finds it ENDING finds its name. Seq_cst: see notify_waiters. */
     fk__half_swap(&child->gate, 0, FK_SEQ_CST);
     if (is_known) fk__mem_unlock(mem, &child->children_lock);

@@ -9,8 +9,8 @@
  * closed. Changes are made under the parent's children_lock, for the sake of lookups from
  * elsewhere; the owner itself reads without.
  *
- * A child's name pointer changes under the parent's lock and, once others can know the child, its
- * own; so either suffices to read it.
+ * A child's name pointer changes under its own lock and, once others can know the child, the
+ * parent's; so either suffices to read it.
  */
 
 #include "core/system.h"
