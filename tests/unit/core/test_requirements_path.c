@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The acceptance criteria of paths, one test each, by what a user can call and see. R2.4 and R3.5
- * are about other systems.
+ * The acceptance criteria of paths, one test each, by what a user can call and see.
  */
 
 #include <inttypes.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 
 #include "fraktor/registry.h"
+#include "fraktor/remote.h"
 #include "fraktor/select.h"
 #include "support/observer.h"
 
@@ -333,8 +333,61 @@ TEST(r2_3_other_schemes_are_refused)
     }
     CHECK_ERR(fk_select_send(o.r.sys, FK_STR("pekko://s/user/a"), FK_MSG(num, 1)), FK_E_SCHEME);
     CHECK_U64(observer_letters(&o, 1)->reason, FK_REASON_BAD_PATH);
+    fk_authority_info info; /* nor does such a text make a system known */
+    CHECK_ERR(fk_authority_get(o.r.sys, FK_STR("fraktor.tcp://s@h:1"), &info), FK_E_NOT_FOUND);
     CHECK_OK(fk_resolve(o.r.sys, FK_STR("Fraktor.TCP://s/user/a"), &ref, NULL));
     rig_stop(&o.r);
+}
+
+static const char PEER[] = "fraktor.tcp://other@10.0.0.9:2552";
+
+static fk_authority_info info_of(const char *address)
+{
+    fk_authority_info info;
+    CHECK_OK(fk_authority_get(o.r.sys, fk_str_of(address), &info));
+    return info;
+}
+
+/* host: the system's own address, or NULL. */
+static void check_deferred(const char *host)
+{
+    _Atomic int drops = 0;
+    fk_ref ref, again, own;
+    observer_start_with(
+        &o, (fk_system_config){
+                .name = "s",
+                .remoting = { .host = host, .port = host != NULL ? 2551 : 0, .deferred_max = 5 } });
+    fk_str path = FK_STR("fraktor.tcp://other@10.0.0.9:2552/user/a#7");
+    CHECK_OK(fk_resolve(o.r.sys, path, &ref, NULL));
+    CHECK_OK(fk_resolve(o.r.sys, path, &again, NULL));
+    CHECK(fk_ref_equal(ref, again));
+    observer_check_path(&o, ref, "fraktor.tcp://other@10.0.0.9:2552/user/a#7");
+    CHECK_STR(observer_events(&o, 1)->text, "other@10.0.0.9:2552");
+    own = spawn("a"); /* of the same local path: gets nothing of it */
+    for (int i = 0; i < 4; i++) {
+        CHECK_OK(fk_send(o.r.sys, ref, FK_MSG(owned, &drops, (uint64_t)i)));
+    }
+    CHECK_OK(fk_select_send(o.r.sys, FK_STR("fraktor.tcp://other@10.0.0.9:2552/user/b"),
+                            FK_MSG(owned, &drops, 4)));
+    rig_advance(&o.r, FK_SECONDS(60));
+    CHECK_U64(info_of(PEER).status, FK_AUTHORITY_UNRESOLVED);
+    CHECK_U64(info_of(PEER).deferred, 5);
+    observer_letters(&o, 0);
+    CHECK_U64(drops, 0);
+    CHECK(fk_is_alive(o.r.sys, own));
+    CHECK_ERR(fk_send(o.r.sys, ref, FK_MSG(owned, &drops, 5)), FK_E_FULL); /* one over the limit */
+    CHECK_U64(observer_letters(&o, 1)->reason, FK_REASON_FULL);
+    CHECK_U64(drops, 1);
+    rig_stop(&o.r);
+    const observer_letter *letter = observer_letters(&o, 5); /* not lost at the end, either */
+    CHECK_U64(letter->reason, FK_REASON_SYSTEM_STOPPING);
+    CHECK_U64(drops, 6);
+}
+
+TEST(r2_4_what_is_for_a_system_not_yet_reached_waits)
+{
+    check_deferred("10.0.0.1");
+    check_deferred(NULL);
 }
 
 TEST(r2_5_escapes_are_decoded_before_the_lookup)
@@ -459,6 +512,39 @@ TEST(r3_4_children_are_resolved_without_a_second_look_at_their_parents)
     CHECK_ERR(fk_resolve(o.r.sys, fk_str_of(text), &ref, NULL), FK_E_PID_UNKNOWN);
     strcat(text, "/c");
     CHECK_ERR(fk_resolve(o.r.sys, fk_str_of(text), &ref, NULL), FK_E_LIMIT);
+    rig_stop(&o.r);
+}
+
+TEST(r3_5_a_quarantined_system_is_sent_nothing_and_every_send_says_so)
+{
+    fk_ref ref, later;
+    observer_start_with(&o, (fk_system_config){ .name = "s" });
+    CHECK_OK(fk_resolve(o.r.sys, FK_STR("fraktor.tcp://other@10.0.0.9:2552/user/a"), &ref, NULL));
+    for (int i = 0; i < 3; i++) CHECK_OK(fk_send(o.r.sys, ref, FK_MSG(num, 1)));
+    observer_events(&o, 1); /* unresolved */
+    CHECK_OK(fk_authority_quarantine(o.r.sys, fk_str_of(PEER)));
+    rig_run(&o.r);
+    CHECK_U64(info_of(PEER).status, FK_AUTHORITY_QUARANTINE);
+    CHECK_U64(info_of(PEER).quarantine_left, DAYS_5);
+    CHECK_U64(observer_letters(&o, 3)->reason, FK_REASON_QUARANTINED); /* what waited */
+    CHECK_U64(observer_events(&o, 4)->kind, FK_EVENT_INVALID_ASSOCIATION);
+    for (int i = 0; i < 5; i++) {
+        CHECK_ERR(fk_send(o.r.sys, ref, FK_MSG(num, 1)), FK_E_QUARANTINED);
+        const observer_letter *letter = observer_letters(&o, 1);
+        CHECK_U64(letter->reason, FK_REASON_QUARANTINED);
+        CHECK_STR(letter->path, "fraktor.tcp://other@10.0.0.9:2552/user/a");
+        const observer_event *event = observer_events(&o, 1);
+        CHECK_U64(event->kind, FK_EVENT_INVALID_ASSOCIATION);
+        CHECK_STR(event->text, "other@10.0.0.9:2552");
+    }
+    fk_str path = FK_STR("fraktor.tcp://other@10.0.0.9:2552/user/b");
+    CHECK_ERR(fk_resolve(o.r.sys, path, &later, NULL), FK_E_QUARANTINED);
+    rig_advance(&o.r, DAYS_5 - 1);
+    CHECK_U64(info_of(PEER).status, FK_AUTHORITY_QUARANTINE);
+    rig_advance(&o.r, FK_MILLIS(10)); /* timers are never early, but a little late */
+    CHECK_U64(info_of(PEER).status, FK_AUTHORITY_UNRESOLVED);
+    CHECK_OK(fk_send(o.r.sys, ref, FK_MSG(num, 1)));
+    CHECK_U64(info_of(PEER).deferred, 1);
     rig_stop(&o.r);
 }
 
