@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Paths: who is where, and sending to whoever is there. A desk has three clerks as children. It
- * sends to all of them by a wildcard, asks one who it is, and sends to one that does not exist; what
- * becomes of that shows the path it was meant for. A clerk sends to its parent by "..". The uids
- * behind '#' are others in every run, so they are left out here. */
+/* Paths: sending to whoever is there. A desk sends to its three clerks by a wildcard, asks one who it
+ * is, and sends to one that does not exist: the dead letter shows the path it was meant for. A clerk
+ * sends to its parent by "..". The uids behind '#' differ in every run and are left out here. */
 
 #include <fraktor/fraktor.h>
 #include <stdio.h>
