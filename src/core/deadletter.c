@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "core/claim.h"
 #include "core/select.h"
 
 const char *fk_reason_name(fk_reason reason)

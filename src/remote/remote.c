@@ -142,8 +142,8 @@ static void keeper_tell(fk_remote *remote, fk_local *local)
     fk_system *sys = remote->sys;
     fk_ref ref;
     /* If there is one, the name is taken. */
-    bool is_new = fk__spawn(local, sys->top.system, FK_STR("authorities"), NULL, &fk__type_tickER,
-                            &ref) == FK_OK;
+    bool is_new =
+        fk__spawn(local, sys->top.system, FK_STR("authorities"), NULL, &KEEPER, &ref) == FK_OK;
     remote_lock(remote);
     if (is_new) remote->keeper = ref;
     ref = remote->keeper;

@@ -292,6 +292,23 @@ static void warm(fk_cache *cache)
     }
 }
 
+/* Of the top of the tree only the root and /user matter here. The rest would only have to be stopped
+ * in every order with every schedule. */
+static void stop_bystanders(fk_system *sys)
+{
+    fk_cell *const cells[] = { sys->top.system, sys->top.temp, sys->top.dead_letters };
+    fk_worker *worker = sys->dispatch.worker[0];
+    fk_cell *cell;
+    for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+        fk__cell_ask_stop(&sys->outside[0], cells[i], 1);
+    }
+    fk__ready_take_stack(worker, &sys->dispatch.inject);
+    worker->done_limit = worker->done + sys->throughput;
+    while ((cell = fk__ready_pop(worker)) != NULL || (cell = fk__ready_take_next(worker)) != NULL) {
+        if (fk__cell_turn(worker, cell)) fk__ready_push(worker, cell);
+    }
+}
+
 static void kernel_make(const kernel_config *config)
 {
     memset(arena_memory, 0, sizeof(arena_memory));
@@ -304,6 +321,7 @@ static void kernel_make(const kernel_config *config)
     if (fk__system_create(&system_config, &KERNEL_PORT, config->workers, &sys) != FK_OK) {
         kernel_die("no system");
     }
+    stop_bystanders(sys);
     sys->host.reporting = kernel_reporting;
     for (uint32_t i = 0; !config->direct && i < KERNEL_LOCALS; i++) warm(&sys->outside[i].cache);
     for (uint32_t i = 0; !config->direct && i < config->workers; i++) {
