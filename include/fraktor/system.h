@@ -65,8 +65,7 @@ typedef enum fk_event_kind {
 typedef struct fk_event {
     fk_event_kind kind;
     fk_time at;
-    fk_str
-        text; /* the path or address in question; what is not printable is escaped, long text cut */
+    fk_str text; /* the path or address in question, not printable bytes escaped, cut when long */
     fk_path_fault fault;
     const char *from, *to; /* states: "unresolved", "connected", "quarantine" */
     const char *reason;

@@ -186,32 +186,24 @@ static void sweeper_tell(fk_system *sys)
 /* ---- claiming ----------------------------------------------------------------------------------- */
 
 /* Under sys->lock. */
-static bool uid_is_issued(const fk_system *sys, uint64_t uid)
-{
-    return fk__uid_number(sys, uid) < sys->uid_next;
-}
-
 static bool uid_was_issued(fk_system *sys, uint64_t uid)
 {
     fk__mem_lock(&sys->mem, &sys->lock);
-    bool issued = uid_is_issued(sys, uid);
+    bool issued = fk__uid_number(sys, uid) < sys->uid_next;
     fk__mem_unlock(&sys->mem, &sys->lock);
     return issued;
 }
 
 /* How long one of our own stays reserved: 0 is not at all. */
-static fk_time own_uid_left(fk_system *sys, const fk_path *path, uint64_t uid, fk_time now,
-                            bool *issued)
+static fk_time own_uid_left(fk_system *sys, const fk_path *path, uint64_t uid, fk_time now)
 {
     fk_ref ref;
     uint64_t current;
     fk_time died;
-    *issued = uid_was_issued(sys, uid);
     if (fk__registry_find(sys, path, &ref, &current) && current == uid) return FK_NEVER;
-    if (!*issued) return 0;
-    bool known = fk__obituary_of_uid(sys, uid, &died);
-    /* Not dead, as far as anybody remembers: somebody else's, or about to be. */
-    if (!known && died == 0) return FK_NEVER;
+    if (!uid_was_issued(sys, uid)) return 0;
+    /* When it is not known when its actor died, the last one that is not known of must do. */
+    if (!fk__obituary_of_uid(sys, uid, &died) && died == 0) return 0;
     fk_time until = fk__time_add(died, sys->quarantine);
     return until > now ? until - now : 0;
 }
@@ -240,19 +232,14 @@ static fk_err claim_enter(fk_system *sys, const fk_path *path, uint64_t uid)
 static fk_err claim(fk_system *sys, const fk_path *path, uint64_t uid, fk_time *left)
 {
     fk_time now = fk__system_now(sys);
-    bool issued;
     if (!fk__claims_are_empty(sys)) {
         claims_expire(sys, now);
         *left = claim_left(sys, path, uid, now);
         if (*left != 0) return FK_E_UID_RESERVED;
     }
-    *left = own_uid_left(sys, path, uid, now, &issued);
+    *left = own_uid_left(sys, path, uid, now);
     if (*left != 0) return FK_E_UID_RESERVED;
-    /* Under the lock of the uids, so that none is given out before it is seen to be claimed. */
-    fk__mem_lock(&sys->mem, &sys->lock);
-    bool too_late = !issued && uid_is_issued(sys, uid);
-    fk_err err = too_late ? FK_E_UID_RESERVED : claim_enter(sys, path, uid);
-    fk__mem_unlock(&sys->mem, &sys->lock);
+    fk_err err = claim_enter(sys, path, uid);
     if (err == FK_E_UID_RESERVED) *left = FK_NEVER; /* somebody was faster */
     return err;
 }
@@ -273,6 +260,7 @@ static fk_err parse_own(fk_system *sys, fk_str text, uint64_t uid, fk_path *out)
 {
     FK_TRY(fk_path_parse(&sys->paths, text, out, NULL));
     if (uid == 0 || !fk__uid_fits(sys->ruleset, uid)) return FK_E_UID;
+    if (out->uid != 0 && out->uid != uid) return FK_E_UID; /* "...#7" is not the place for a 9 */
     return fk__registry_is_own(sys, out) ? FK_OK : FK_E_FOREIGN;
 }
 
@@ -352,18 +340,12 @@ bool fk__claims_are_empty(const fk_system *sys)
     return fk__half_load(&sys->claims->occupied, FK_RELAXED) == 0;
 }
 
-bool fk__claims_within(fk_system *sys, uint64_t first, uint64_t end)
+bool fk__claims_has(fk_system *sys, uint64_t uid)
 {
-    fk_claims *claims = sys->claims;
-    bool within = false;
-    if (fk__claims_are_empty(sys)) return false;
-    fk__mem_lock(&sys->mem, &claims->lock);
-    for (uint32_t i = 0; i < BUCKETS; i++) {
-        for (const fk_claim *c = claims->bucket[i]; c != NULL; c = c->next) {
-            uint64_t number = fk__uid_number(sys, c->uid);
-            within = within || (number >= first && number < end);
-        }
-    }
-    fk__mem_unlock(&sys->mem, &claims->lock);
-    return within;
+    if (FK_LIKELY(fk__claims_are_empty(sys))) return false;
+    fk__mem_lock(&sys->mem, &sys->claims->lock);
+    const fk_claim *claim = *claim_bucket(sys, uid);
+    while (claim != NULL && claim->uid != uid) claim = claim->next;
+    fk__mem_unlock(&sys->mem, &sys->claims->lock);
+    return claim != NULL;
 }

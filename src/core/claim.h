@@ -22,7 +22,7 @@ void fk__claim_settle(fk_system *sys, fk_str name, uint64_t uid, fk_ref actor);
 void fk__claim_died(fk_system *sys, fk_ref actor, uint64_t uid);
 /* Nothing is claimed: the usual case, without a lock. */
 bool fk__claims_are_empty(const fk_system *sys);
-/* Somebody claims a uid in [first, end). */
-bool fk__claims_within(fk_system *sys, uint64_t first, uint64_t end);
+/* Somebody brought that uid along from elsewhere. */
+bool fk__claims_has(fk_system *sys, uint64_t uid);
 
 #endif /* FK_CORE_CLAIM_H */

@@ -60,10 +60,6 @@ static FK_COLD void uids_fetch(fk_local *local)
 {
     fk_system *sys = local->sys;
     fk__mem_lock(&sys->mem, &sys->lock);
-    /* Those that somebody brought along from elsewhere are passed over, and their neighbours. */
-    while (fk__claims_within(sys, sys->uid_next, sys->uid_next + UIDS_AT_ONCE)) {
-        sys->uid_next += UIDS_AT_ONCE;
-    }
     local->uid_next = sys->uid_next;
     sys->uid_next += UIDS_AT_ONCE;
     fk__mem_unlock(&sys->mem, &sys->lock);
@@ -75,7 +71,8 @@ uint64_t fk__local_uid(fk_local *local)
     for (;;) {
         if (local->uid_next == local->uid_end) uids_fetch(local);
         uint64_t uid = fk__uid_of(local->sys, local->uid_next++);
-        if (FK_LIKELY(uid != 0)) return uid;
+        /* Those that somebody brought along from elsewhere are passed over. */
+        if (FK_LIKELY(uid != 0 && !fk__claims_has(local->sys, uid))) return uid;
     }
 }
 

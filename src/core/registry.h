@@ -29,6 +29,14 @@ void fk__obituaries_destroy(fk_worker *worker);
 /* For a child that is ENDING, under its parent's lock; takes its name, which the caller then removes
  * from it. Needs no memory. Returns the name that was forgotten for it, owned: fk__name_free(). */
 fk_name *fk__obituary_add(fk_worker *worker, const fk_cell *parent, const fk_cell *child);
+/* What is looked for among the obituaries, and what to do with it while it is locked. */
+typedef struct fk_obituary_search {
+    bool (*take)(void *arg, const fk_obituary *entry); /* true: that was it */
+    void *arg;
+    fk_time forgotten; /* the latest of all workers */
+} fk_obituary_search;
+/* Looks at what all workers remember, until it is found. */
+bool fk__obituaries_search(fk_system *sys, fk_obituary_search *search);
 /* When the actor of a uid died. False: not among those remembered; *died is then no earlier than
  * when any that was forgotten did, or 0. */
 bool fk__obituary_of_uid(fk_system *sys, uint64_t uid, fk_time *died);

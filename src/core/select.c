@@ -17,10 +17,6 @@
 #include "core/path.h"
 #include "core/registry.h"
 #include "core/send.h"
-#include "core/spawn.h"
-
-const fk_type fk_type_fk_identity = { "fk_identity", sizeof(fk_identity), _Alignof(fk_identity),
-                                      NULL };
 
 typedef struct fk_walk {
     fk_local *local;
@@ -237,9 +233,9 @@ static fk_err send_to_all(fk_walk *walk, fk_ref sender, fk_out msg)
 static fk_err walk_end(fk_walk *walk, const fk_expression *e, fk_ref sender, fk_out msg)
 {
     fk_local *local = walk->local;
-    if (walk->count == 0 && walk->fans_out) {
+    if (walk->count == 0 && walk->fans_out) { /* silent; only fk_resolve_one() wants to know */
         fk__out_drop(&local->cache, msg);
-        return FK_OK;
+        return FK_E_PID_UNKNOWN;
     }
     if (walk->count == 0) {
         miss(walk, e, sender, msg);
@@ -273,21 +269,27 @@ static fk_err select_foreign(fk_local *local, const fk_expression *e, fk_ref sen
     path.segments = e->elements;
     path.depth = e->count;
     path.uid = e->uid;
-    bool can_reach = path.host.len != 0 && sys->remote.resolve != NULL && !has_pattern(e);
-    fk_err err =
-        can_reach ? sys->remote.resolve(sys->remote.ctx, local, &path, &ref) : FK_E_UNRESOLVED;
-    if (err == FK_OK) return fk__send(local, ref, sender, msg, NULL);
-    char text[256];
+    /* A system without an address is nobody, and so are all others to one that knows no others. */
+    bool is_nobody = path.host.len == 0 || sys->remote.resolve == NULL;
+    fk_err err = FK_OK;
+    if (!is_nobody && has_pattern(e))
+        err = FK_E_UNSUPPORTED;
+    else if (!is_nobody)
+        err = sys->remote.resolve(sys->remote.ctx, local, &path, &ref);
+    if (!is_nobody && err == FK_OK) return fk__send(local, ref, sender, msg, NULL);
+    char text[FK_PATH_MAX + 1];
     size_t len = fk_path_format(&path, FK_FORM_NO_UID, text, sizeof(text));
     if (len >= sizeof(text)) len = sizeof(text) - 1;
-    fk__dead_path(local, FK_REASON_NO_RECEIVER, (fk_str){ text, len }, sender, msg);
-    /* A system that knows no others is not to blame for not reaching them. */
-    return err == FK_E_UNRESOLVED && sys->remote.resolve == NULL ? FK_OK : err;
+    bool is_out = err == FK_E_QUARANTINED;
+    fk__dead_path(local, is_out ? FK_REASON_QUARANTINED : FK_REASON_NO_RECEIVER,
+                  (fk_str){ text, len }, sender, msg);
+    return err;
 }
 
 /* ---- selecting ------------------------------------------------------------------------------------ */
 
-fk_err fk__select(fk_local *local, fk_ref anchor, const fk_expression *e, fk_ref sender, fk_out msg)
+static fk_err select_walk(fk_local *local, fk_ref anchor, const fk_expression *e, fk_ref sender,
+                          fk_out msg)
 {
     fk_system *sys = local->sys;
     if (e->anchor == FK_ANCHOR_ADDRESS && !fk__registry_is_own(sys, &e->address)) {
@@ -305,6 +307,16 @@ fk_err fk__select(fk_local *local, fk_ref anchor, const fk_expression *e, fk_ref
         fk__dead_path(local, FK_REASON_NO_MEMORY, e->elements, sender, msg);
     walk_fini(&walk);
     return err;
+}
+
+static fk_err or_silent(fk_err err)
+{
+    return err == FK_E_PID_UNKNOWN ? FK_OK : err;
+}
+
+fk_err fk__select(fk_local *local, fk_ref anchor, const fk_expression *e, fk_ref sender, fk_out msg)
+{
+    return or_silent(select_walk(local, anchor, e, sender, msg));
 }
 
 /* How deep an actor is, for ".." not to climb too high. */
@@ -338,19 +350,19 @@ static fk_err refuse(fk_local *local, fk_str text, const fk_path_fault *fault, f
     return is_silent ? FK_OK : fault->err;
 }
 
-static fk_err select_text(fk_local *local, fk_ref anchor, fk_str text, fk_ref sender, fk_out msg)
+fk_err fk__select_text(fk_local *local, fk_ref anchor, fk_str text, fk_ref sender, fk_out msg)
 {
     fk_expression expression;
     fk_path_fault fault;
     fk_err err = read_expression(local->sys, anchor, text, &expression, &fault);
     if (err != FK_OK) return refuse(local, text, &fault, sender, msg);
-    return fk__select(local, anchor, &expression, sender, msg);
+    return select_walk(local, anchor, &expression, sender, msg);
 }
 
 fk_err fk_select_tell(fk_ctx *ctx, fk_str expression, fk_out msg)
 {
     fk_ref self = fk_self(ctx);
-    return select_text(&fk__ctx_worker(ctx)->local, self, expression, self, msg);
+    return or_silent(fk__select_text(&fk__ctx_worker(ctx)->local, self, expression, self, msg));
 }
 
 fk_err fk_select_send_from(fk_system *sys, fk_ref anchor, fk_str expression, fk_ref sender,
@@ -358,108 +370,12 @@ fk_err fk_select_send_from(fk_system *sys, fk_ref anchor, fk_str expression, fk_
 {
     if (sender.system != sys->id) sender = FK_REF_NONE; /* as fk_send_from() */
     fk_local *local = fk__local_enter(sys);
-    fk_err err = select_text(local, anchor, expression, sender, msg);
+    fk_err err = fk__select_text(local, anchor, expression, sender, msg);
     fk__local_leave(local);
-    return err;
+    return or_silent(err);
 }
 
 fk_err fk_select_send(fk_system *sys, fk_str expression, fk_out msg)
 {
     return fk_select_send_from(sys, fk__cell_ref(sys->top.root), expression, FK_REF_NONE, msg);
-}
-
-/* ---- identify ------------------------------------------------------------------------------------- */
-
-void fk__identify_answer(fk_local *local, const fk_msg *msg, fk_ref ref)
-{
-    fk_identity identity = { 0, ref };
-    if (fk_ref_is_none(msg->sender)) return;
-    memcpy(&identity.id, msg->data, sizeof(identity.id));
-    fk_out answer = { &fk_type_fk_identity, &identity };
-    fk__send(local, msg->sender, ref, answer, NULL);
-}
-
-/* What a thread in fk_resolve_one() and the actor that waits for the answer share. Whoever is the
- * last to leave frees it. */
-typedef struct fk_inquiry {
-    fk_half answered; /* what the thread waits on */
-    fk_half users;
-    fk_ref ref;
-    fk_system *sys;
-} fk_inquiry;
-
-static void inquiry_leave(fk_inquiry *inquiry)
-{
-    if (fk__half_add(&inquiry->users, (uint32_t)-1, FK_ACQ_REL) != 1) return;
-    fk__mem_free(&inquiry->sys->mem, inquiry, sizeof(*inquiry));
-}
-
-static fk_err inquirer_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
-{
-    fk_inquiry *inquiry = *(fk_inquiry **)state;
-    const fk_port *port = &inquiry->sys->mem.port;
-    const fk_identity *identity = FK_AS(fk_identity, msg);
-    if (identity == NULL) return fk_unhandled(ctx, msg);
-    if (fk__half_load(&inquiry->answered, FK_RELAXED) != 0) return FK_OK; /* the first one wins */
-    inquiry->ref = identity->ref;
-    fk__half_store(&inquiry->answered, 1, FK_RELEASE); /* pairs with the load in await */
-    port->notify(port->ctx, (uint32_t *)(void *)&inquiry->answered);
-    return FK_OK;
-}
-
-static void inquirer_stop(fk_ctx *ctx, void *state)
-{
-    (void)ctx;
-    inquiry_leave(*(fk_inquiry **)state);
-}
-
-static fk_err inquiry_await(fk_inquiry *inquiry, fk_time timeout, fk_ref *out)
-{
-    fk_system *sys = inquiry->sys;
-    const fk_port *port = &sys->mem.port;
-    fk_time deadline = fk__time_add(fk__system_now(sys), timeout);
-    while (fk__half_load(&inquiry->answered, FK_ACQUIRE) == 0) {
-        fk_time left = deadline == FK_NEVER ? FK_NEVER : deadline - fk__system_now(sys);
-        if (left <= 0) return FK_E_TIMEOUT;
-        port->wait(port->ctx, (uint32_t *)(void *)&inquiry->answered, 0, left);
-    }
-    *out = inquiry->ref;
-    return fk_ref_is_none(inquiry->ref) ? FK_E_PID_UNKNOWN : FK_OK;
-}
-
-static fk_err inquirer_create(fk_system *sys, fk_inquiry *inquiry, fk_ref *out)
-{
-    fk_props props = { .receive = inquirer_receive,
-                       .stop = inquirer_stop,
-                       .state_size = sizeof(inquiry),
-                       .init = &inquiry };
-    fk_local *local = fk__local_enter(sys);
-    fk_err err = fk__spawn(local, sys->top.temp, FK_STR(""), NULL, &props, out);
-    fk__local_leave(local);
-    return err;
-}
-
-fk_err fk_resolve_one(fk_system *sys, fk_str expression, fk_time timeout, fk_ref *out)
-{
-    void *memory;
-    fk_ref inquirer, found = FK_REF_NONE;
-    if (sys->mem.port.wait == NULL) return FK_E_UNSUPPORTED;
-    if (sys->host.is_inside != NULL && sys->host.is_inside(sys->host.ctx)) return FK_E_STATE;
-    FK_TRY(fk__mem_alloc(&sys->mem, sizeof(fk_inquiry), FK_SITE("inquiry"), &memory));
-    fk_inquiry *inquiry = memory;
-    *inquiry = (fk_inquiry){ .sys = sys };
-    fk__half_init(&inquiry->answered, 0);
-    fk__half_init(&inquiry->users, 2);
-    fk_err err = inquirer_create(sys, inquiry, &inquirer);
-    if (err != FK_OK) {
-        fk__mem_free(&sys->mem, inquiry, sizeof(*inquiry));
-        return err;
-    }
-    fk_ref root = fk__cell_ref(sys->top.root);
-    err = fk_select_send_from(sys, root, expression, inquirer, FK_IDENTIFY(0));
-    if (err == FK_OK) err = inquiry_await(inquiry, timeout, &found);
-    fk_stop(sys, inquirer);
-    inquiry_leave(inquiry);
-    if (err == FK_OK) *out = found;
-    return err;
 }

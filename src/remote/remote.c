@@ -131,8 +131,10 @@ static fk_err keeper_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     fk_time next = fk__authority_next(&remote->table);
     remote_unlock(remote);
     if (next == FK_NEVER) return FK_OK;
-    return fk_timer_start(ctx, 1, FK_TIMER_ONCE, next > now ? next - now : 0,
-                          (fk_out){ &fk__type_tick, "" });
+    fk_err err = fk_timer_start(ctx, 1, FK_TIMER_ONCE, next > now ? next - now : 0,
+                                (fk_out){ &fk__type_tick, "" });
+    /* No reason to end: the next step of any authority brings another tick. */
+    return err == FK_E_NOMEM || err == FK_E_LIMIT ? FK_OK : err;
 }
 
 /* There is a new deadline. */
@@ -205,9 +207,10 @@ static fk_err remote_resolve(void *ctx, fk_local *local, const fk_path *path, fk
     fk_authority_effects effects = { .authority = NULL };
     fk_authority *authority;
     fk_remote_proxy *proxy = NULL;
-    char text[FK_PATH_MAX + 1];
-    size_t len = fk_path_format(path, FK_FORM_FULL, text, sizeof(text));
-    if (len >= sizeof(text)) return FK_E_LIMIT;
+    size_t size = fk_path_format(path, FK_FORM_FULL, NULL, 0) + 1, len = size - 1;
+    char *text = fk__cache_alloc(&local->cache, size, FK_SITE("path of a remote reference"));
+    if (text == NULL) return local->cache.err;
+    fk_path_format(path, FK_FORM_FULL, text, size);
     uint64_t hash = fk__hash_bytes(&remote->sys->key, text, len);
     remote_lock(remote);
     fk_err err = authority_of(remote, path, &effects, &authority);
@@ -219,6 +222,7 @@ static fk_err remote_resolve(void *ctx, fk_local *local, const fk_path *path, fk
     }
     if (err == FK_OK) *out = proxy->ref;
     remote_unlock(remote);
+    fk__cache_free(&local->cache, text, size);
     act(remote, local, &effects);
     return err;
 }

@@ -156,6 +156,23 @@ static void resolve_one(sweep *s)
     }
 }
 
+/* Other systems: refs to their actors, messages that wait, and that are refused at last. */
+static void write_to_others(sweep *s)
+{
+    static const char *const PATHS[] = { "fraktor.tcp://a@h:1/user/x",
+                                         "fraktor.tcp://a@h:1/user/y#7",
+                                         "fraktor.tcp://b@h:1/user/x" };
+    for (size_t i = 0; i < sizeof(PATHS) / sizeof(PATHS[0]); i++) {
+        fk_ref ref;
+        if (!note(s, fk_resolve(s->r.sys, fk_str_of(PATHS[i]), &ref, NULL))) continue;
+        for (int k = 0; k < 3; k++) {
+            token t = make_token(s);
+            note(s, fk_send(s->r.sys, ref, (fk_out){ &fk_type_token, &t }));
+        }
+    }
+    note(s, fk_authority_quarantine(s->r.sys, FK_STR("fraktor.tcp://a@h:1")));
+}
+
 /* ---- preparing ---------------------------------------------------------------------------------- */
 
 static fk_err idle_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
@@ -196,5 +213,6 @@ const scenario SWEEP_PATHS[] = {
     { "select", prepare_workers, select_all, 0 },
     { "select and identify from inside", prepare_select, run_ready, 0 },
     { "resolve one", prepare_workers, resolve_one, 2 },
+    { "write to other systems", NULL, write_to_others, 0 },
     { NULL, NULL, NULL, 0 },
 };
