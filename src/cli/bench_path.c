@@ -162,6 +162,7 @@ static double thread_seconds(void)
 static double measure_set(path_tree *tree, bool (*is_right)(path_tree *tree, uint64_t leaf))
 {
     double ns[PASSES];
+    if (tree->set_count == 0) return -1;
     uint64_t rounds = PASS_OPS / tree->set_count + 1;
     for (int pass = -1; pass < PASSES; pass++) { /* the first one is to warm up */
         uint64_t wrong = 0;

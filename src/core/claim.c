@@ -285,43 +285,49 @@ fk_err fk_uid_release(fk_system *sys, fk_str text, uint64_t uid)
 
 /* ---- claims of actors ---------------------------------------------------------------------------- */
 
-static fk_err name_path(fk_system *sys, fk_str name, char *buf, size_t size, fk_path *out)
+static void claim_settle(fk_system *sys, const fk_path *path, uint64_t uid, fk_ref actor)
 {
-    fk_text text = { buf, size, 0 };
-    fk__text_put(&text, FK_STR("/user/"));
-    fk__text_put(&text, name);
-    if (text.len > size) return FK_E_LIMIT;
-    *out = sys->address;
-    out->segments = (fk_str){ buf, text.len };
-    out->depth = 2;
-    return FK_OK;
-}
-
-fk_err fk__claim_name(fk_system *sys, fk_str name, uint64_t uid)
-{
-    char buf[1024];
-    fk_path path;
-    fk_time left;
-    if (uid == 0 || !fk__uid_fits(sys->ruleset, uid)) return FK_E_UID;
-    FK_TRY(name_path(sys, name, buf, sizeof(buf), &path));
-    return claim(sys, &path, uid, &left);
-}
-
-void fk__claim_settle(fk_system *sys, fk_str name, uint64_t uid, fk_ref actor)
-{
-    char buf[1024];
-    fk_path path;
-    if (name_path(sys, name, buf, sizeof(buf), &path) != FK_OK) return;
     fk__mem_lock(&sys->mem, &sys->claims->lock);
-    fk_claim *own = claim_find(sys, &path, uid);
-    FK_ASSERT(own != NULL);
-    if (fk_ref_is_none(actor))
+    fk_claim *own = claim_find(sys, path, uid);
+    if (own != NULL && fk_ref_is_none(actor))
         claim_remove(sys, own);
-    else
+    else if (own != NULL) /* not released by somebody whose it is not */
         own->actor = actor;
     fk__mem_unlock(&sys->mem, &sys->claims->lock);
     /* It may have died before we could note whose claim it is. */
     if (!fk_ref_is_none(actor) && !fk_is_alive(sys, actor)) fk__claim_died(sys, actor, uid);
+}
+
+/* The claim comes first, so that nobody else has the uid meanwhile. */
+static fk_err spawn_claimed(fk_system *sys, const fk_path *path, uint64_t uid,
+                            const fk_props *props, fk_ref *out)
+{
+    fk_time left;
+    FK_TRY(claim(sys, path, uid, &left));
+    fk_local *local = fk__local_enter(sys);
+    fk_err err = fk__spawn(local, sys->top.user, fk_path_name(path), &uid, props, out);
+    fk__local_leave(local);
+    claim_settle(sys, path, uid, err == FK_OK ? *out : FK_REF_NONE);
+    return err;
+}
+
+fk_err fk_spawn_as(fk_system *sys, fk_str name, uint64_t uid, const fk_props *props, fk_ref *out)
+{
+    void *memory;
+    if (sys == NULL || out == NULL || name.len == 0 || name.ptr == NULL) return FK_E_INVALID;
+    FK_TRY(fk_path_check_name(&sys->paths, name, NULL));
+    if (uid == 0 || !fk__uid_fits(sys->ruleset, uid)) return FK_E_UID;
+    size_t size = sizeof("/user/") - 1 + name.len;
+    FK_TRY(fk__mem_alloc(&sys->mem, size, FK_SITE("path of a claim"), &memory));
+    fk_text text = { memory, size, 0 };
+    fk__text_put(&text, FK_STR("/user/"));
+    fk__text_put(&text, name);
+    fk_path path = sys->address;
+    path.segments = (fk_str){ memory, size };
+    path.depth = 2;
+    fk_err err = spawn_claimed(sys, &path, uid, props, out);
+    fk__mem_free(&sys->mem, memory, size);
+    return err;
 }
 
 void fk__claim_died(fk_system *sys, fk_ref actor, uint64_t uid)

@@ -14,10 +14,6 @@
 FK_MUST_USE fk_err fk__claims_create(fk_system *sys, uint32_t max);
 void fk__claims_destroy(fk_system *sys);
 
-/* For a child of /user that is about to be made; afterwards settled with its ref, or with
- * FK_REF_NONE, which undoes it. */
-FK_MUST_USE fk_err fk__claim_name(fk_system *sys, fk_str name, uint64_t uid);
-void fk__claim_settle(fk_system *sys, fk_str name, uint64_t uid, fk_ref actor);
 /* The actor has died: what it claimed is reserved from now on. */
 void fk__claim_died(fk_system *sys, fk_ref actor, uint64_t uid);
 /* Nothing is claimed: the usual case, without a lock. */

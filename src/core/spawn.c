@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "core/spawn.h"
 
-#include "fraktor/registry.h"
-
 #include "core/box.h"
 #include "core/children.h"
-#include "core/claim.h"
 #include "core/extras.h"
 #include "core/mailbox.h"
 #include "core/path.h"
@@ -211,16 +208,4 @@ fk_err fk_spawn_child(fk_ctx *ctx, fk_str name, const fk_props *props, fk_ref *o
     fk_local *local = &fk__ctx_worker(ctx)->local;
     FK_TRY(name_check(local->sys, name, out));
     return fk__spawn(local, ctx->cell, name, NULL, props, out);
-}
-
-fk_err fk_spawn_as(fk_system *sys, fk_str name, uint64_t uid, const fk_props *props, fk_ref *out)
-{
-    if (sys == NULL || name.len == 0) return FK_E_INVALID;
-    FK_TRY(name_check(sys, name, out));
-    FK_TRY(fk__claim_name(sys, name, uid));
-    fk_local *local = fk__local_enter(sys);
-    fk_err err = fk__spawn(local, sys->top.user, name, &uid, props, out);
-    fk__local_leave(local);
-    fk__claim_settle(sys, name, uid, err == FK_OK ? *out : FK_REF_NONE);
-    return err;
 }

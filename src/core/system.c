@@ -41,7 +41,7 @@ static fk_err address_init(fk_system *sys, const fk_system_config *config, fk_st
     if (config->remoting.host != NULL) parts.host = fk_str_of(config->remoting.host);
     parts.port = config->remoting.port;
     if ((parts.host.len == 0) != (parts.port == 0)) return FK_E_AUTHORITY;
-    char buf[sizeof(sys->address_text)];
+    char buf[sizeof(sys->address_text)] = "";
     fk_path path;
     FK_TRY(fk_path_build(&unlimited, &parts, FK_BUF(buf), &path, NULL));
     path = fk_path_root(&path);

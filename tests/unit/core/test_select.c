@@ -535,7 +535,7 @@ TEST(resolve_one_finds_waits_and_gives_up)
 }
 
 /* Several have no such child: nobody says so. */
-TEST(resolve_one_of_a_silent_miss_takes_its_time)
+TEST(resolve_one_of_a_silent_miss_knows_at_once)
 {
     fk_ref found = FK_REF_NONE;
     start((fk_system_config){ .workers = 1 });
