@@ -21,9 +21,9 @@ static const char HELP[] =
     "  --mode dfs|random|pct    only this kind of schedule (default: all)\n"
     "  --memory sc|tso|tso+     only this memory model (default: all)\n"
     "  --harness NAME           only this harness\n"
-    "  --bound N                preemptions in dfs (default $EXPLORER_BOUND or 2), \"all\": no bound\n"
+    "  --bound N                preemptions in dfs (default $EXPLORER_BOUND or 1), \"all\": no bound\n"
     "  --depth N                depth of pct (default 3)\n"
-    "  --schedules N            random and pct schedules (default $EXPLORER_RANDOM or 20000);\n"
+    "  --schedules N            random and pct schedules (default $EXPLORER_RANDOM or 2000);\n"
     "                           given explicitly, also a limit for dfs\n"
     "  --seconds S              limit for each search (default $EXPLORER_SECONDS or 300)\n"
     "  --seed S                 of random and pct (default 1)\n"
@@ -63,7 +63,7 @@ static uint64_t number_from(const char *text, uint64_t otherwise)
 static uint32_t bound_from(const char *text)
 {
     if (text != NULL && strcmp(text, "all") == 0) return FK_SCHEDULE_BOUND_NONE;
-    return (uint32_t)number_from(text, 2);
+    return (uint32_t)number_from(text, 1);
 }
 
 static bool find_name(const char *text, const char *(*name)(int), int count, int *out)
@@ -302,7 +302,7 @@ int fk_explore_main(int argc, char **argv, const fk_harness *harnesses, const fk
                   .memory = MEMORY_ALL,
                   .bound = bound_from(getenv("EXPLORER_BOUND")),
                   .depth = 3,
-                  .random_schedules = number_from(getenv("EXPLORER_RANDOM"), 20000),
+                  .random_schedules = number_from(getenv("EXPLORER_RANDOM"), 2000),
                   .seconds = (double)number_from(getenv("EXPLORER_SECONDS"), 300),
                   .seed = 1,
                   .harnesses = harnesses,
