@@ -31,8 +31,8 @@ FK_API size_t fk_dead_letter_path(fk_system *sys, const fk_dead_letter *letter, 
 /* The actor at a complete path, "fraktor://bank/user/alice", by steps from the root; a uid must be
  * that actor's. The path of another system gives a reference, too: what is sent to it waits until
  * that system is reached. Fails with the faults of fk_path_parse() and with FK_E_PID_UNKNOWN
- * (nobody there), FK_E_UNRESOLVED (a system that cannot be reached), FK_E_LIMIT, FK_E_NOMEM; text
- * that is no path is an event, too. fault may be NULL. */
+ * (nobody there), FK_E_UNRESOLVED (another system, and no address), FK_E_QUARANTINED, FK_E_LIMIT,
+ * FK_E_NOMEM; text that is no path is an event, too. fault may be NULL. */
 FK_API FK_MUST_USE fk_err fk_resolve(fk_system *sys, fk_str path, fk_ref *out,
                                      fk_path_fault *fault);
 
@@ -46,8 +46,10 @@ FK_API FK_MUST_USE fk_err fk_system_path(fk_system *sys, const fk_str *names, si
  * death, so that nobody who remembers the dead actor takes another one for it. The name alone is
  * free at once: the next actor of that name has a uid of its own. */
 
-/* An actor under /user with a uid from elsewhere (a log, another system). FK_E_UID_RESERVED: that
- * path and uid are in use or reserved. Otherwise as fk_spawn(). */
+/* An actor under /user with a uid from elsewhere (a log, another system). Needs a name: FK_E_INVALID
+ * without. FK_E_UID: not a uid by the rules. FK_E_UID_RESERVED: that path and uid are in use or
+ * reserved; a uid of this system's own whose actor is forgotten counts as reserved until the
+ * quarantine of the last forgotten one is over. Otherwise as fk_spawn(). */
 FK_API FK_MUST_USE fk_err fk_spawn_as(fk_system *sys, fk_str name, uint64_t uid,
                                       const fk_props *props, fk_ref *out);
 /* Takes a path and uid for the caller. FK_E_UID_RESERVED: *left (which may be NULL) is how long they

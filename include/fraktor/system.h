@@ -31,6 +31,7 @@ typedef enum fk_reason {
     FK_REASON_BAD_TYPE,    /* two message types of one name but different size */
     FK_REASON_BAD_PATH,    /* sent to a text that is no path or selection */
     FK_REASON_QUARANTINED, /* the system it was meant for is quarantined */
+    FK_REASON_SEVERAL,     /* a selection matched several, and it cannot be copied */
     FK_REASON_COUNT
 } fk_reason;
 
@@ -67,7 +68,7 @@ typedef struct fk_event {
     fk_time at;
     fk_str text; /* the path or address in question, not printable bytes escaped, cut when long */
     fk_path_fault fault;
-    const char *from, *to; /* states: "unresolved", "connected", "quarantine" */
+    const char *from, *to; /* states: "unresolved", "connected", "quarantine"; from "": it is new */
     const char *reason;
 } fk_event;
 
@@ -112,7 +113,7 @@ typedef struct fk_system_config {
 } fk_system_config;
 
 /* Starts a system with its worker threads. Fails with FK_E_INVALID, FK_E_EMPTY and FK_E_SYSTEM (the
- * name), FK_E_NOMEM, FK_E_LIMIT, FK_E_OS. */
+ * name), FK_E_AUTHORITY (host and port of remoting), FK_E_NOMEM, FK_E_LIMIT, FK_E_OS. */
 FK_API FK_MUST_USE fk_err fk_system_start(const fk_system_config *config, fk_system **out);
 /* Stops all actors, children before parents, waits for them, joins the threads and frees
  * everything; sys is gone afterwards, so no other thread may use it any more, and payloads that

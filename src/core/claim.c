@@ -194,6 +194,21 @@ static bool uid_was_issued(fk_system *sys, uint64_t uid)
     return issued;
 }
 
+/* The actor that has died was at that path; also when its own is too long to be told. */
+static bool lived_at(fk_system *sys, fk_ref actor, const fk_path *path)
+{
+    char text[FK_PATH_MAX + 1];
+    fk_path own;
+    size_t len = fk_path_of(sys, actor, text, sizeof(text));
+    if (len == 0 || len >= sizeof(text)) return true;
+    if (fk_path_parse(&sys->paths, (fk_str){ text, len }, &own, NULL) != FK_OK) return true;
+    fk_path asked = *path; /* with or without the address, it is this system's */
+    asked.scheme = own.scheme;
+    asked.host = own.host;
+    asked.port = own.port;
+    return fk_path_equal(&own, &asked);
+}
+
 /* How long one of our own stays reserved: 0 is not at all. */
 static fk_time own_uid_left(fk_system *sys, const fk_path *path, uint64_t uid, fk_time now)
 {
@@ -203,7 +218,8 @@ static fk_time own_uid_left(fk_system *sys, const fk_path *path, uint64_t uid, f
     if (fk__registry_find(sys, path, &ref, &current) && current == uid) return FK_NEVER;
     if (!uid_was_issued(sys, uid)) return 0;
     /* When it is not known when its actor died, the last one that is not known of must do. */
-    if (!fk__obituary_of_uid(sys, uid, &died) && died == 0) return 0;
+    bool known = fk__obituary_of_uid(sys, uid, &ref, &died);
+    if (known ? !lived_at(sys, ref, path) : died == 0) return 0;
     fk_time until = fk__time_add(died, sys->quarantine);
     return until > now ? until - now : 0;
 }
@@ -259,7 +275,7 @@ static bool claim_end(fk_system *sys, fk_claim *claim, fk_ref actor)
 static fk_err parse_own(fk_system *sys, fk_str text, uint64_t uid, fk_path *out)
 {
     FK_TRY(fk_path_parse(&sys->paths, text, out, NULL));
-    if (uid == 0 || !fk__uid_fits(sys->ruleset, uid)) return FK_E_UID;
+    if (uid == 0 || !fk__uid_fits(sys->ruleset, uid) || out->depth == 0) return FK_E_UID;
     if (out->uid != 0 && out->uid != uid) return FK_E_UID; /* "...#7" is not the place for a 9 */
     return fk__registry_is_own(sys, out) ? FK_OK : FK_E_FOREIGN;
 }

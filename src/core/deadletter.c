@@ -15,6 +15,7 @@ const char *fk_reason_name(fk_reason reason)
         [FK_REASON_BAD_TYPE] = "bad_type",
         [FK_REASON_BAD_PATH] = "bad_path",
         [FK_REASON_QUARANTINED] = "quarantined",
+        [FK_REASON_SEVERAL] = "several",
     };
     return (unsigned)reason < FK_REASON_COUNT ? NAMES[reason] : "unknown";
 }
@@ -65,6 +66,15 @@ void fk__event(fk_system *sys, fk_local *local, const fk_event *event)
     if (sys->on_event == NULL || !report_begin(sys, local, REPORT_EVENT)) return;
     sys->on_event(sys->user, event);
     report_end(sys, local, REPORT_EVENT);
+}
+
+void fk__invalid_association(fk_local *local, fk_str address)
+{
+    fk__event(local->sys, local,
+              &(fk_event){ .kind = FK_EVENT_INVALID_ASSOCIATION,
+                           .at = fk__system_now(local->sys),
+                           .text = address,
+                           .reason = "the system is quarantined" });
 }
 
 void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg *msg)

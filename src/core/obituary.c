@@ -81,6 +81,7 @@ bool fk__obituaries_search(fk_system *sys, fk_obituary_search *search)
 typedef struct fk_uid_death {
     uint64_t uid;
     fk_time died;
+    uint32_t slot, generation;
 } fk_uid_death;
 
 static bool take_death(void *arg, const fk_obituary *entry)
@@ -88,14 +89,17 @@ static bool take_death(void *arg, const fk_obituary *entry)
     fk_uid_death *death = arg;
     if (entry->uid != death->uid) return false;
     death->died = entry->died;
+    death->slot = entry->slot;
+    death->generation = entry->generation;
     return true;
 }
 
-bool fk__obituary_of_uid(fk_system *sys, uint64_t uid, fk_time *died)
+bool fk__obituary_of_uid(fk_system *sys, uint64_t uid, fk_ref *out, fk_time *died)
 {
-    fk_uid_death death = { uid, 0 };
+    fk_uid_death death = { .uid = uid };
     fk_obituary_search search = { take_death, &death, 0 };
     bool found = fk__obituaries_search(sys, &search);
     *died = found ? death.died : search.forgotten;
+    *out = (fk_ref){ death.slot, death.generation, sys->id };
     return found;
 }

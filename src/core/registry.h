@@ -37,9 +37,9 @@ typedef struct fk_obituary_search {
 } fk_obituary_search;
 /* Looks at what all workers remember, until it is found. */
 bool fk__obituaries_search(fk_system *sys, fk_obituary_search *search);
-/* When the actor of a uid died. False: not among those remembered; *died is then no earlier than
- * when any that was forgotten did, or 0. */
-bool fk__obituary_of_uid(fk_system *sys, uint64_t uid, fk_time *died);
+/* Who had a uid, and when it died. False: not among those remembered; *died is then when the last
+ * of those that were forgotten did, or 0. */
+bool fk__obituary_of_uid(fk_system *sys, uint64_t uid, fk_ref *out, fk_time *died);
 
 /* As fk_path_of(). */
 size_t fk__path_of(fk_local *local, fk_ref ref, char *buf, size_t size);

@@ -23,8 +23,9 @@ typedef struct fk_walk {
     fk_ref *reached;
     uint32_t count, room;
     bool fans_out; /* a pattern has matched several: misses are silent from here on */
-    fk_ref base;   /* where the one actor was when a pattern was passed for the last time ... */
-    size_t since;  /* ... and the cursor behind that pattern */
+    fk_ref start;
+    fk_ref base;  /* where the one actor was when a pattern was passed for the last time ... */
+    size_t since; /* ... and the cursor behind that pattern */
 } fk_walk;
 
 static fk_err walk_add(fk_walk *walk, fk_ref ref)
@@ -79,7 +80,7 @@ static bool is_hidden(const fk_system *sys, const fk_cell *cell)
 }
 
 /* All living children that match, to `to`. */
-static fk_err step_pattern(fk_system *sys, fk_ref at, fk_str pattern, fk_walk *to)
+static fk_err step_pattern(fk_system *sys, fk_ref at, fk_str pattern, uint64_t uid, fk_walk *to)
 {
     fk_cell *parent = fk__slots_at(&sys->slots, at.slot);
     fk_err err = FK_OK;
@@ -93,6 +94,7 @@ static fk_err step_pattern(fk_system *sys, fk_ref at, fk_str pattern, fk_walk *t
         uint32_t generation = fk__half_load(&child->generation, FK_ACQUIRE);
         if (((generation & 1) == 0 && FK_SAFEGUARD(SELECT_ALIVE)) || is_hidden(sys, child))
             continue;
+        if (uid != 0 && uid != child->uid) continue;
         if (!fk_path_match(sys->paths.rules, pattern, fk__cell_name(child, generated))) continue;
         err = walk_add(to, (fk_ref){ child->slot, generation, sys->id });
     }
@@ -100,7 +102,7 @@ static fk_err step_pattern(fk_system *sys, fk_ref at, fk_str pattern, fk_walk *t
     return err;
 }
 
-static fk_err walk_pattern(fk_walk *walk, fk_str pattern, size_t cursor)
+static fk_err walk_pattern(fk_walk *walk, fk_str pattern, uint64_t uid, size_t cursor)
 {
     fk_system *sys = walk->local->sys;
     fk_walk next = *walk;
@@ -108,7 +110,7 @@ static fk_err walk_pattern(fk_walk *walk, fk_str pattern, size_t cursor)
     next.count = next.room = 0;
     fk_err err = FK_OK;
     for (uint32_t i = 0; i < walk->count && err == FK_OK; i++) {
-        err = step_pattern(sys, walk->reached[i], pattern, &next);
+        err = step_pattern(sys, walk->reached[i], pattern, uid, &next);
     }
     if (err != FK_OK || next.count == 0) {
         walk_fini(&next);
@@ -127,7 +129,9 @@ static fk_err walk_pattern(fk_walk *walk, fk_str pattern, size_t cursor)
 static fk_err walk_step(fk_walk *walk, const fk_element *element, uint64_t uid, size_t cursor)
 {
     fk_system *sys = walk->local->sys;
-    if (element->kind == FK_ELEMENT_PATTERN) return walk_pattern(walk, element->text, cursor);
+    if (element->kind == FK_ELEMENT_PATTERN) {
+        return walk_pattern(walk, element->text, uid, cursor);
+    }
     uint32_t kept = 0;
     for (uint32_t i = 0; i < walk->count; i++) {
         fk_ref at = walk->reached[i];
@@ -175,6 +179,10 @@ static void miss_text(fk_walk *walk, const fk_expression *e, fk_text *text)
     size_t cursor = walk->since;
     text->len = fk__path_of(walk->local, walk->base, text->buf, text->size);
     if (text->len >= text->size) return;
+    if (text->len == 0) { /* from nowhere: as it was asked */
+        fk__text_put(text, e->elements);
+        return;
+    }
     fk_path base;
     if (fk_path_parse(&sys->paths, (fk_str){ text->buf, text->len }, &base, NULL) == FK_OK) {
         text->len = fk_path_format(&base, FK_FORM_NO_UID, text->buf, text->size);
@@ -188,12 +196,14 @@ static void miss_text(fk_walk *walk, const fk_expression *e, fk_text *text)
         fk__text_put(text, FK_STR("/"));
         fk__text_put(text, element.text);
     }
+    bool shows_uid = sys->paths.rules == FK_RULES_FRAKTOR; /* Pekko leaves it out here */
+    if (shows_uid) fk__text_uid(text, &(fk_path){ .uid = e->uid });
 }
 
-static void miss(fk_walk *walk, const fk_expression *e, fk_ref sender, fk_out msg)
+static void miss(fk_walk *walk, const fk_expression *e, fk_reason reason, fk_ref sender, fk_out msg)
 {
     fk_local *local = walk->local;
-    size_t size = local->sys->paths.path_max + e->elements.len + 2;
+    size_t size = local->sys->paths.path_max + e->elements.len + 24; /* and a uid */
     char *buf = fk__cache_alloc(&local->cache, size, FK_SITE("path that was missed"));
     fk_str path = e->elements; /* without memory at least that much */
     if (buf != NULL) {
@@ -201,7 +211,7 @@ static void miss(fk_walk *walk, const fk_expression *e, fk_ref sender, fk_out ms
         miss_text(walk, e, &text);
         path = (fk_str){ buf, text.len < size ? text.len : size };
     }
-    fk__dead_path(local, FK_REASON_NO_RECEIVER, path, sender, msg);
+    fk__dead_path(local, reason, path, sender, msg);
     fk__cache_free(&local->cache, buf, size);
 }
 
@@ -238,11 +248,13 @@ static fk_err walk_end(fk_walk *walk, const fk_expression *e, fk_ref sender, fk_
         return FK_E_PID_UNKNOWN;
     }
     if (walk->count == 0) {
-        miss(walk, e, sender, msg);
+        miss(walk, e, FK_REASON_NO_RECEIVER, sender, msg);
         return FK_OK;
     }
     if (walk->count > 1 && !can_double(msg)) {
-        miss(walk, e, sender, msg);
+        walk->base = walk->start; /* what was asked for, from the beginning */
+        walk->since = 0;
+        miss(walk, e, FK_REASON_SEVERAL, sender, msg);
         return FK_E_INVALID;
     }
     return send_to_all(walk, sender, msg);
@@ -258,6 +270,26 @@ static bool has_pattern(const fk_expression *e)
         if (element.kind == FK_ELEMENT_PATTERN) return true;
     }
     return false;
+}
+
+/* A message to another system that does not go there. */
+static void foreign_dead(fk_local *local, fk_path *path, fk_err err, fk_ref sender, fk_out msg)
+{
+    fk_system *sys = local->sys;
+    bool is_out = err == FK_E_QUARANTINED;
+    fk_path_form form = sys->paths.rules == FK_RULES_FRAKTOR ? FK_FORM_FULL : FK_FORM_NO_UID;
+    size_t size = fk_path_format(path, form, NULL, 0) + 1;
+    char *text = fk__cache_alloc(&local->cache, size, FK_SITE("path of another system"));
+    fk_str shown = path->segments; /* without memory at least that much */
+    if (text != NULL) shown = (fk_str){ text, fk_path_format(path, form, text, size) };
+    if (is_out) {
+        char address[FK_PATH_MAX];
+        size_t len = fk_path_format(path, FK_FORM_ADDRESS, address, sizeof(address));
+        fk__invalid_association(local, (fk_str){ address, len });
+    }
+    fk_reason reason = is_out ? FK_REASON_QUARANTINED : FK_REASON_NO_RECEIVER;
+    fk__dead_path(local, reason, shown, sender, msg);
+    fk__cache_free(&local->cache, text, size);
 }
 
 /* The expression is a complete path of a system that is not this one. */
@@ -277,12 +309,7 @@ static fk_err select_foreign(fk_local *local, const fk_expression *e, fk_ref sen
     else if (!is_nobody)
         err = sys->remote.resolve(sys->remote.ctx, local, &path, &ref);
     if (!is_nobody && err == FK_OK) return fk__send(local, ref, sender, msg, NULL);
-    char text[FK_PATH_MAX + 1];
-    size_t len = fk_path_format(&path, FK_FORM_NO_UID, text, sizeof(text));
-    if (len >= sizeof(text)) len = sizeof(text) - 1;
-    bool is_out = err == FK_E_QUARANTINED;
-    fk__dead_path(local, is_out ? FK_REASON_QUARANTINED : FK_REASON_NO_RECEIVER,
-                  (fk_str){ text, len }, sender, msg);
+    foreign_dead(local, &path, err, sender, msg);
     return err;
 }
 
@@ -296,7 +323,7 @@ static fk_err select_walk(fk_local *local, fk_ref anchor, const fk_expression *e
         return select_foreign(local, e, sender, msg);
     }
     fk_ref start = e->anchor == FK_ANCHOR_SELF ? anchor : fk__cell_ref(sys->top.root);
-    fk_walk walk = { .local = local, .base = start };
+    fk_walk walk = { .local = local, .start = start, .base = start };
     /* An anchor may be anything; one that is not alive here leads nowhere. */
     bool leads = e->count == 0 || fk__cell_resolve(sys, start) != NULL;
     fk_err err = leads ? walk_add(&walk, start) : FK_OK;

@@ -182,6 +182,8 @@ void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *
 void fk__dead_path(fk_local *local, fk_reason reason, fk_str path, fk_ref sender, fk_out out);
 /* Tells the user's callback. local: the caller's, if it has one. */
 void fk__event(fk_system *sys, fk_local *local, const fk_event *event);
+/* The event that goes with a message to a quarantined system. */
+void fk__invalid_association(fk_local *local, fk_str address);
 void fk__dead_out(fk_local *local, fk_reason reason, fk_ref to, fk_ref sender, fk_out out);
 
 #endif /* FK_CORE_SYSTEM_H */

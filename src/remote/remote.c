@@ -54,13 +54,18 @@ static void remote_unlock(fk_remote *remote)
 
 /* ---- letters that do not go ------------------------------------------------------------------- */
 
-static void publish_invalid(fk_remote *remote, fk_local *local, fk_str authority)
+/* "fraktor.tcp://bank@10.0.0.7:2552", as an address is written. */
+#define ADDRESS_MAX 544
+
+static fk_str address_of(const fk_remote *remote, const fk_authority *authority,
+                         char buf[ADDRESS_MAX])
 {
-    fk__event(remote->sys, local,
-              &(fk_event){ .kind = FK_EVENT_INVALID_ASSOCIATION,
-                           .at = fk__system_now(remote->sys),
-                           .text = authority,
-                           .reason = "the system is quarantined" });
+    fk_path path = { .rules = (uint8_t)remote->sys->paths.rules,
+                     .scheme = FK_SCHEME_TCP,
+                     .system = authority->key.system,
+                     .host = authority->key.host,
+                     .port = authority->key.port };
+    return (fk_str){ buf, fk_path_format(&path, FK_FORM_ADDRESS, buf, ADDRESS_MAX) };
 }
 
 static void letter_free(fk_local *local, fk_letter *letter)
@@ -86,7 +91,8 @@ static void letter_discard(fk_local *local, fk_reason reason, fk_letter *letter)
 static void act(fk_remote *remote, fk_local *local, fk_authority_effects *effects)
 {
     if (effects->authority == NULL) return;
-    fk_str name = effects->authority->text; /* stays as long as the authority, which stays */
+    char buf[ADDRESS_MAX];
+    fk_str name = address_of(remote, effects->authority, buf); /* an authority stays */
     if (effects->has_change) {
         const fk_authority_change *change = &effects->change;
         bool is_new = change->reason == FK_AUTHORITY_REASON_CREATED;
@@ -100,7 +106,7 @@ static void act(fk_remote *remote, fk_local *local, fk_authority_effects *effect
     }
     fk_envelope *envelope;
     while ((envelope = fk__envelopes_take(&effects->refused)) != NULL) {
-        publish_invalid(remote, local, name);
+        fk__invalid_association(local, name);
         letter_discard(local, FK_REASON_QUARANTINED, FK_CONTAINER(envelope, fk_letter, link));
     }
 }
@@ -255,7 +261,10 @@ static fk_err remote_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to
         FK_ASSERT(is_deferred); /* without a transport nobody is ever reached */
         return FK_OK;
     }
-    if (err == FK_E_QUARANTINED) publish_invalid(remote, local, own->authority->text);
+    if (err == FK_E_QUARANTINED) {
+        char buf[ADDRESS_MAX];
+        fk__invalid_association(local, address_of(remote, own->authority, buf));
+    }
     letter_discard(local, reason_for(err), letter);
     return err;
 }

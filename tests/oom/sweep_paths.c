@@ -173,6 +173,10 @@ static void write_to_others(sweep *s)
         }
     }
     note(s, fk_authority_quarantine(s->r.sys, FK_STR("fraktor.tcp://a@h:1")));
+    token late = make_token(s);
+    fk_err err = fk_select_send(s->r.sys, FK_STR("fraktor.tcp://a@h:1/user/x"),
+                                (fk_out){ &fk_type_token, &late });
+    note(s, err == FK_E_QUARANTINED ? FK_OK : err);
 }
 
 /* ---- preparing ---------------------------------------------------------------------------------- */

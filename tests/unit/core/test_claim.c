@@ -410,3 +410,20 @@ TEST(claims_in_great_number_are_not_slow)
     CHECK(took < FK_SECONDS(10));
     rig_stop(&o.r);
 }
+
+TEST(claim_is_of_a_path_with_its_uid)
+{
+    fk_time left;
+    start((fk_system_config){ 0 });
+    CHECK_ERR(claim("/", FAR, &left), FK_E_UID); /* the root has none */
+    CHECK_ERR(claim("/user/a#7", 9, &left), FK_E_UID);
+    fk_ref ref = spawn("lived");
+    uint64_t uid = observer_uid(&o, ref);
+    CHECK_OK(fk_stop(o.r.sys, ref));
+    rig_run(&o.r);
+    CHECK_ERR(claim("/user/lived", uid, &left), FK_E_UID_RESERVED);
+    CHECK(left > 0);
+    CHECK(left != FK_NEVER);
+    CHECK_OK(claim("/user/neverlived", uid, &left)); /* that pair was never there */
+    rig_stop(&o.r);
+}

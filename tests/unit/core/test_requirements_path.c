@@ -362,7 +362,7 @@ static void check_deferred(const char *host)
     CHECK_OK(fk_resolve(o.r.sys, path, &again, NULL));
     CHECK(fk_ref_equal(ref, again));
     observer_check_path(&o, ref, "fraktor.tcp://other@10.0.0.9:2552/user/a#7");
-    CHECK_STR(observer_events(&o, 1)->text, "other@10.0.0.9:2552");
+    CHECK_STR(observer_events(&o, 1)->text, "fraktor.tcp://other@10.0.0.9:2552");
     own = spawn("a"); /* of the same local path: gets nothing of it */
     for (int i = 0; i < 4; i++) {
         CHECK_OK(fk_send(o.r.sys, ref, FK_MSG(owned, &drops, (uint64_t)i)));
@@ -535,7 +535,7 @@ TEST(r3_5_a_quarantined_system_is_sent_nothing_and_every_send_says_so)
         CHECK_STR(letter->path, "fraktor.tcp://other@10.0.0.9:2552/user/a");
         const observer_event *event = observer_events(&o, 1);
         CHECK_U64(event->kind, FK_EVENT_INVALID_ASSOCIATION);
-        CHECK_STR(event->text, "other@10.0.0.9:2552");
+        CHECK_STR(event->text, "fraktor.tcp://other@10.0.0.9:2552");
     }
     fk_str path = FK_STR("fraktor.tcp://other@10.0.0.9:2552/user/b");
     CHECK_ERR(fk_resolve(o.r.sys, path, &later, NULL), FK_E_QUARANTINED);

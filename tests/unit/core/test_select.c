@@ -139,6 +139,8 @@ TEST(select_drops_a_message_that_cannot_be_doubled_once)
     CHECK_U64(drops, 1);
     const observer_letter *letter = observer_letters(&o, 1);
     CHECK(letter->type == &fk_type_owned);
+    CHECK_U64(letter->reason, FK_REASON_SEVERAL);
+    CHECK_STR(letter->path, "fraktor://t/user/p*");
     CHECK_ERR(send_text("/user/p*", FK_MSG_AT(owned_large, &large)), FK_E_INVALID);
     CHECK_U64(drops, 2);
     observer_letters(&o, 1);
@@ -263,8 +265,8 @@ TEST(select_without_a_match_names_the_path_asked_for)
         { "/user//none//", "fraktor://t/user/none" },
         { "fraktor://t/user/none", "fraktor://t/user/none" },
         { "/user/%6eone", "fraktor://t/user/%6eone" },
-        { "/user/p0#99999", "fraktor://t/user/p0" },
-        { "/user#1", "fraktor://t/user" },
+        { "/user/p0#99999", "fraktor://t/user/p0#99999" },
+        { "/user#1", "fraktor://t/user#1" },
         { "/temp/*", "fraktor://t/temp/*" },
         { "/none", "fraktor://t/none" },
     };
@@ -635,5 +637,29 @@ TEST(select_an_event_that_sends_to_no_path_does_not_go_on_for_ever)
     start((fk_system_config){ .on_event = send_in_vain });
     CHECK_ERR(send_text("a b", FK_MSG(num, 1)), FK_E_NAME);
     CHECK_U64(o.events, 1);
+    rig_stop(&o.r);
+}
+
+TEST(select_by_wildcard_and_uid_finds_that_one_only)
+{
+    char text[64];
+    start_crowd(2);
+    CHECK_OK(send_text("/user/p*#999999", FK_MSG(num, 1)));
+    CHECK_STR(observer_letters(&o, 1)->path, "fraktor://t/user/p*#999999");
+    uint64_t uid = observer_uid(&o, crowd_ref[1]);
+    snprintf(text, sizeof(text), "/user/p*#%llu", (unsigned long long)uid);
+    CHECK_OK(send_text(text, FK_MSG(num, 1)));
+    CHECK_U64(crowd[0].count, 0);
+    CHECK_U64(crowd[1].count, 1);
+    rig_stop(&o.r);
+}
+
+TEST(select_from_nobody_shows_what_was_asked)
+{
+    start_crowd(1);
+    fk_select_send_from(o.r.sys, FK_REF_NONE, FK_STR("../p0"), FK_REF_NONE, FK_MSG(num, 1));
+    rig_run(&o.r);
+    CHECK_STR(observer_letters(&o, 1)->path, "../p0");
+    CHECK_U64(crowd[0].count, 0);
     rig_stop(&o.r);
 }

@@ -102,3 +102,30 @@ TEST(resolve_one_of_a_remote_path_waits_and_gives_up)
     CHECK(fk_ref_is_none(found));
     rig_stop(&o.r);
 }
+
+TEST(remote_selection_keeps_its_uid_and_is_refused_in_quarantine)
+{
+    const fk_str address = FK_STR("fraktor.tcp://other@10.0.0.9:2552");
+    const fk_str text = FK_STR("fraktor.tcp://other@10.0.0.9:2552/user/a#7");
+    start((fk_system_config){ 0 });
+    CHECK_OK(fk_select_send(o.r.sys, text, FK_MSG(num, 1)));
+    CHECK_U64(deferred(), 1);
+    CHECK_OK(fk_authority_quarantine(o.r.sys, address));
+    const observer_letter *letter = observer_letters(&o, 1);
+    CHECK_STR(letter->path, text.ptr);
+    CHECK_U64(letter->reason, FK_REASON_QUARANTINED);
+    observer_events(&o, 2); /* the change, and one for the message */
+    CHECK_ERR(fk_select_send(o.r.sys, text, FK_MSG(num, 2)), FK_E_QUARANTINED);
+    letter = observer_letters(&o, 1);
+    CHECK_STR(letter->path, text.ptr);
+    CHECK_U64(letter->reason, FK_REASON_QUARANTINED);
+    const observer_event *event = observer_events(&o, 1);
+    CHECK_U64(event->kind, FK_EVENT_INVALID_ASSOCIATION);
+    fk_authority_info info; /* what an event shows can be asked about */
+    CHECK_OK(fk_authority_get(o.r.sys, fk_str_of(event->text), &info));
+    CHECK_U64(info.status, FK_AUTHORITY_QUARANTINE);
+    CHECK_ERR(fk_select_send(o.r.sys, FK_STR("fraktor.tcp://x@h:1/user/*"), FK_MSG(num, 3)),
+              FK_E_UNSUPPORTED);
+    observer_letters(&o, 1);
+    rig_stop(&o.r);
+}
