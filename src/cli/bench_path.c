@@ -162,8 +162,8 @@ static double thread_seconds(void)
 static double measure_set(path_tree *tree, bool (*is_right)(path_tree *tree, uint64_t leaf))
 {
     double ns[PASSES];
-    if (tree->set_count == 0) return -1;
-    uint64_t rounds = PASS_OPS / tree->set_count + 1;
+    uint64_t rounds = 1;
+    while (rounds * tree->set_count < PASS_OPS) rounds *= 2;
     for (int pass = -1; pass < PASSES; pass++) { /* the first one is to warm up */
         uint64_t wrong = 0;
         double begun = thread_seconds();
@@ -213,6 +213,7 @@ static fk_err measure_step(path_tree *tree, int step, uint64_t from)
     };
     double first = measure_first(tree, from);
     tree->set_count = tree->live < SET_MAX ? tree->live : SET_MAX;
+    if (tree->set_count == 0) return bench_fail(tree->run, "there is nobody to ask");
     uint64_t wrong = 0;
     for (uint64_t i = 0; i < tree->set_count; i++) {
         tree->set[i] = i * tree->live / tree->set_count;

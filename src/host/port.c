@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The Linux port: malloc and mmap, the boot clock, getrandom, futexes. Holds no state. */
+/* The Linux port: malloc and mmap, the boot clock, getrandom, futexes. Holds no state of systems. */
 
 #include <errno.h>
 #include <limits.h>
@@ -15,9 +15,42 @@
 
 #include "host/host.h"
 
-enum { PAGES_FROM = 1 << 20, HUGE_PAGE = 2 << 20, LOCK_SPINS = 60 };
+enum {
+    PAGES_FROM = 1 << 20,
+    HUGE_PAGE = 2 << 20,
+    HUGE_SLOW_NS = 1500000, /* one at hand takes a quarter of a millisecond */
+    HUGE_LEFT_OUT = 256,
+    LOCK_SPINS = 60
+};
 
 /* ---- memory ------------------------------------------------------------------------------ */
+
+static fk_time read_clock(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return FK_SECONDS(t.tv_sec) + t.tv_nsec;
+}
+
+/* Huge pages are worth it where the machine has them at hand. A virtual machine that gives free ones
+ * back to its host has to get each from there again, and clearing it then takes longer than the five
+ * hundred small ones that lie around. So the first touch is timed, and after a slow one the next
+ * regions of this process do without; a matter of the machine, not of any system. */
+static void pages_make_huge(char *block, size_t size)
+{
+    static fk_half left_out; /* relaxed: only advice */
+    uint32_t left = fk__half_load(&left_out, FK_RELAXED);
+    if (left > 0) {
+        fk__half_store(&left_out, left - 1, FK_RELAXED);
+        return;
+    }
+    madvise(block, size, MADV_HUGEPAGE);
+    fk_time begun = read_clock(CLOCK_MONOTONIC);
+    *(volatile char *)block = 0;
+    if (read_clock(CLOCK_MONOTONIC) - begun > HUGE_SLOW_NS) {
+        fk__half_store(&left_out, HUGE_LEFT_OUT, FK_RELAXED);
+    }
+}
 
 /* Large regions straight from the kernel, so that freeing them gives them back, and on huge
  * pages where they fill one. */
@@ -30,7 +63,7 @@ static void *pages_alloc(size_t size)
     size_t before = (align - (uintptr_t)block % align) % align;
     if (before > 0) munmap(block, before);
     if (align > before) munmap(block + before + size, align - before);
-    if (align == HUGE_PAGE) madvise(block + before, size, MADV_HUGEPAGE);
+    if (align == HUGE_PAGE) pages_make_huge(block + before, size);
     return block + before;
 }
 
@@ -56,13 +89,6 @@ static void *host_alloc(void *ctx, void *ptr, size_t old_size, size_t new_size)
 }
 
 /* ---- time and chance --------------------------------------------------------------------- */
-
-static fk_time read_clock(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return FK_SECONDS(t.tv_sec) + t.tv_nsec;
-}
 
 static fk_time host_now(void *ctx)
 {

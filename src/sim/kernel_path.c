@@ -249,9 +249,8 @@ void fk__kernel_claim(void)
     uint32_t which = fk__world_below(FK_SIM_CLAIMS);
     uint64_t uid = UINT64_C(7000001) + fk__world_self() * FK_SIM_CLAIMS + which;
     sim_claim *claim = &fk__kernel.claim[fk__world_self()][which];
-    if (claim->is_held && !fk__world_one_in(4))
-        claim_release(claim, path, uid);
-    else if (fk__world_one_in(8))
+    bool is_done = claim->is_held && !fk__world_one_in(4);
+    if (is_done || fk__world_one_in(8))
         claim_release(claim, path, uid);
     else
         claim_take(claim, path, uid);

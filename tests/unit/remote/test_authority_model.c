@@ -26,6 +26,7 @@ TEST(authority_model_agrees_over_a_million_events)
            (unsigned long long)seen.full, (unsigned long long)seen.blocked,
            (unsigned long long)seen.returned, (unsigned long long)seen.left);
     CHECK_U64(seen.steps, histories * STEPS);
+    if (test_is_sanitized()) return; /* a fifth of the events: too few for what is rare */
     /* A history in which something never happens says nothing about it. */
     for (int i = 0; i < FK_AUTHORITY_RESULT_COUNT; i++) CHECK(seen.results[i] > 0);
     for (int i = 0; i < FK_AUTHORITY_REASON_COUNT; i++) CHECK(seen.reasons[i] > 0);
