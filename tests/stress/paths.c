@@ -192,7 +192,7 @@ TEST(paths_selected_while_children_come_and_go)
     fk_stats stats;
     fk_stats_get(f.r.sys, &stats);
     printf("%llu actors, %llu selections\n", (unsigned long long)stats.spawned,
-           (unsigned long long)(f.sent + f.payloads));
+           (unsigned long long)f.sent + (unsigned long long)f.payloads);
     CHECK(stats.spawned > 100);
     rig_stop(&f.r);
     CHECK_U64(f.drops, f.sent); /* each handled or dead, once */

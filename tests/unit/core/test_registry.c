@@ -246,7 +246,7 @@ TEST(registry_long_names_with_escapes_are_found)
     for (int i = 0; i < 255; i++) name[i] = (char)('a' + i % 26);
     name[255] = '\0';
     fk_ref ref = spawn(name);
-    strcpy(text + 17, name);
+    memcpy(text + 17, name, sizeof(name));
     CHECK(fk_ref_equal(resolve(text), ref));
     rig_stop(&o.r);
     /* A segment of 765 bytes that means the same one. */
