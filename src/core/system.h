@@ -170,11 +170,6 @@ static inline void fk__actor_uncount(fk_system *sys)
 FK_MUST_USE fk_err fk__props_intern(fk_local *local, const fk_props *props, const fk_props **out);
 void fk__props_fini(fk_system *sys);
 
-/* deadletter.c: a callback is about to run on this thread; false when it runs already. */
-typedef enum fk_report { FK_REPORT_LETTER = 1, FK_REPORT_EVENT = 2 } fk_report;
-FK_MUST_USE bool fk__report_begin(fk_system *sys, fk_report what);
-void fk__report_end(fk_system *sys, fk_report what);
-
 /* deadletter.c: the message did not reach an actor. The contents are still the caller's. */
 void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg *msg);
 void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *node);

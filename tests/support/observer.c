@@ -94,3 +94,17 @@ void observer_check_place(observer *o, fk_ref ref, const char *expected)
     if (mark != NULL) *mark = '\0';
     CHECK_STR(text, expected);
 }
+
+fk_ref observer_spawn(observer *o, const char *name)
+{
+    fk_ref ref = FK_REF_NONE;
+    CHECK_OK(fk_spawn(o->r.sys, fk_str_of(name), &(fk_props){ .receive = doer_receive }, &ref));
+    return ref;
+}
+
+void observer_bury(observer *o, fk_ref ref)
+{
+    CHECK_OK(fk_stop(o->r.sys, ref));
+    rig_run(&o->r);
+    CHECK(!fk_is_alive(o->r.sys, ref));
+}

@@ -39,6 +39,10 @@ fk_err observer_try_start(observer *o, fk_system_config config);
 const observer_letter *observer_letters(observer *o, size_t count);
 const observer_event *observer_events(observer *o, size_t count);
 
+/* A doer under /user; and its end. */
+fk_ref observer_spawn(observer *o, const char *name);
+void observer_bury(observer *o, fk_ref ref);
+
 /* The path and the uid of an actor, as everybody sees it. */
 uint64_t observer_uid(observer *o, fk_ref ref);
 void observer_check_path(observer *o, fk_ref ref, const char *expected);

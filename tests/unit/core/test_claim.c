@@ -21,25 +21,11 @@ static void start(fk_system_config config)
     observer_start_with(&o, config);
 }
 
-static fk_ref spawn(const char *name)
-{
-    fk_ref ref = FK_REF_NONE;
-    CHECK_OK(fk_spawn(o.r.sys, fk_str_of(name), &DOER, &ref));
-    return ref;
-}
-
 static fk_ref spawn_as(const char *name, uint64_t uid)
 {
     fk_ref ref = FK_REF_NONE;
     CHECK_OK(fk_spawn_as(o.r.sys, fk_str_of(name), uid, &DOER, &ref));
     return ref;
-}
-
-static void bury(fk_ref ref)
-{
-    CHECK_OK(fk_stop(o.r.sys, ref));
-    rig_run(&o.r);
-    CHECK(!fk_is_alive(o.r.sys, ref));
 }
 
 static fk_err claim(const char *local, uint64_t uid, fk_time *left)
@@ -97,7 +83,7 @@ TEST(claim_of_a_small_uid_is_like_any_other)
 {
     start((fk_system_config){ 0 });
     CHECK_OK(claim("/user/a", 5, NULL));
-    fk_ref ref = spawn("b");
+    fk_ref ref = observer_spawn(&o, "b");
     CHECK(observer_uid(&o, ref) != 5);
     check_left("/user/a", 5, FK_NEVER);
     CHECK_OK(release("/user/a", 5));
@@ -153,7 +139,7 @@ TEST(claims_have_a_limit)
     CHECK_ERR(fk_spawn_as(o.r.sys, FK_STR("b"), FAR + 10, &DOER, &ref), FK_E_LIMIT);
     CHECK(fk_ref_is_none(ref));
     check_left("/user/a", FAR, FK_NEVER); /* known, so not a question of room */
-    spawn("b");                           /* ordinary actors need none */
+    observer_spawn(&o, "b");              /* ordinary actors need none */
     CHECK_OK(release("/user/a", FAR));
     CHECK_ERR(claim("/user/a", FAR + 10, NULL), FK_E_LIMIT); /* reserved ones count, too */
     rig_advance(&o.r, HOUR);
@@ -221,16 +207,16 @@ TEST(claim_of_an_actor_lasts_as_long_as_it_and_the_quarantine)
     CHECK_ERR(release("/user/a", FAR), FK_E_NOT_FOUND); /* it is the actor's, not ours to give */
     fk_ref other = FK_REF_NONE;
     CHECK_ERR(fk_spawn_as(o.r.sys, FK_STR("a"), FAR, &DOER, &other), FK_E_UID_RESERVED);
-    bury(ref);
+    observer_bury(&o, ref);
     check_left("/user/a", FAR, HOUR);
     CHECK_ERR(fk_spawn_as(o.r.sys, FK_STR("a"), FAR, &DOER, &other), FK_E_UID_RESERVED);
     CHECK(fk_ref_is_none(other));
-    bury(spawn("a"));
-    bury(spawn_as("a", FAR + 1));
+    observer_bury(&o, observer_spawn(&o, "a"));
+    observer_bury(&o, spawn_as("a", FAR + 1));
     rig_advance(&o.r, HOUR);
     ref = spawn_as("a", FAR);
     observer_check_path(&o, ref, text);
-    bury(ref);
+    observer_bury(&o, ref);
     CHECK_U64(o.letters, 0);
     rig_stop(&o.r);
 }
@@ -239,7 +225,7 @@ TEST(claim_is_undone_when_the_name_is_taken)
 {
     fk_ref ref = FK_REF_NONE;
     start((fk_system_config){ 0 });
-    fk_ref first = spawn("a");
+    fk_ref first = observer_spawn(&o, "a");
     CHECK_ERR(fk_spawn_as(o.r.sys, FK_STR("a"), FAR, &DOER, &ref), FK_E_NAME_TAKEN);
     CHECK(fk_ref_is_none(ref));
     CHECK_ERR(fk_spawn_as(o.r.sys, FK_STR("b"), FAR, &(fk_props){ 0 }, &ref), FK_E_INVALID);
@@ -293,7 +279,7 @@ TEST(claim_of_an_actor_that_dies_at_once_on_another_thread)
 TEST(claims_of_a_system_that_stops_make_no_noise)
 {
     start((fk_system_config){ 0 });
-    bury(spawn_as("a", FAR)); /* the sweeper is there */
+    observer_bury(&o, spawn_as("a", FAR)); /* the sweeper is there */
     for (uint64_t i = 1; i < 20; i++) {
         char name[16];
         snprintf(name, sizeof(name), "n%d", (int)i);
@@ -319,16 +305,17 @@ TEST(claims_of_names_as_long_as_a_kilobyte)
 TEST(claim_of_an_issued_uid_is_refused_while_its_owner_lives)
 {
     start((fk_system_config){ 0 });
-    fk_ref ref = spawn("a");
+    fk_ref ref = observer_spawn(&o, "a");
     uint64_t uid = observer_uid(&o, ref);
     check_left("/user/a", uid, FK_NEVER);
-    for (int i = 0; i < 600; i++) bury(spawn(""));
+    for (int i = 0; i < 600; i++) observer_bury(&o, observer_spawn(&o, ""));
     check_left("/user/a", uid, FK_NEVER);
     rig_advance(&o.r, HOUR * 3);
     check_left("/user/a", uid, FK_NEVER);
-    bury(ref);
+    observer_bury(&o, ref);
     check_left("/user/a", uid, HOUR);
-    for (int i = 0; i < 600; i++) bury(spawn("")); /* forgotten by now, but still reserved */
+    for (int i = 0; i < 600; i++)
+        observer_bury(&o, observer_spawn(&o, "")); /* forgotten by now, but still reserved */
     check_left("/user/a", uid, HOUR);
     rig_advance(&o.r, HOUR);
     CHECK_OK(claim("/user/a", uid, NULL));
@@ -345,12 +332,12 @@ TEST(uids_that_are_claimed_are_not_given_out)
 {
     enum { BLOCK = 1024, COUNT = 5 * BLOCK };
     start((fk_system_config){ .actors_max = 1u << 20 });
-    uint64_t first = observer_uid(&o, spawn(""));
+    uint64_t first = observer_uid(&o, observer_spawn(&o, ""));
     CHECK_OK(claim("/user/$b", first + 2 * BLOCK + 17, NULL));
     fk_ref own = spawn_as("x", first + 3 * BLOCK + 1);
     static uint64_t seen[COUNT];
     for (size_t i = 0; i < COUNT; i++) {
-        seen[i] = observer_uid(&o, spawn(""));
+        seen[i] = observer_uid(&o, observer_spawn(&o, ""));
         CHECK(seen[i] != first + 2 * BLOCK + 17);
         CHECK(seen[i] != observer_uid(&o, own));
     }
@@ -375,7 +362,7 @@ TEST(uids_by_pekkos_rules_are_32_bit_and_differ)
                         (fk_system_config){ .name = "t", .paths = { .rules = FK_RULES_PEKKO } });
     for (size_t i = 0; i < COUNT; i++) {
         char text[64], *end;
-        fk_path_of(o.r.sys, spawn(""), text, sizeof(text));
+        fk_path_of(o.r.sys, observer_spawn(&o, ""), text, sizeof(text));
         long long uid = strtoll(strchr(text, '#') + 1, &end, 10);
         CHECK(*end == '\0');
         CHECK(uid != 0);
@@ -417,7 +404,7 @@ TEST(claim_is_of_a_path_with_its_uid)
     start((fk_system_config){ 0 });
     CHECK_ERR(claim("/", FAR, &left), FK_E_UID); /* the root has none */
     CHECK_ERR(claim("/user/a#7", 9, &left), FK_E_UID);
-    fk_ref ref = spawn("lived");
+    fk_ref ref = observer_spawn(&o, "lived");
     uint64_t uid = observer_uid(&o, ref);
     CHECK_OK(fk_stop(o.r.sys, ref));
     rig_run(&o.r);

@@ -13,20 +13,6 @@ static const fk_props DOER = { .receive = doer_receive };
 
 static observer o;
 
-static fk_ref spawn(const char *name)
-{
-    fk_ref ref = FK_REF_NONE;
-    CHECK_OK(fk_spawn(o.r.sys, fk_str_of(name), &DOER, &ref));
-    return ref;
-}
-
-static void bury(fk_ref ref)
-{
-    CHECK_OK(fk_stop(o.r.sys, ref));
-    rig_run(&o.r);
-    CHECK(!fk_is_alive(o.r.sys, ref));
-}
-
 static fk_ref resolve(const char *text)
 {
     fk_ref ref = FK_REF_NONE;
@@ -77,14 +63,14 @@ static void check_dead_keep_their_path(bool asked)
     nest n;
     char before[3][128];
     observer_start_with(&o, (fk_system_config){ .name = "t" });
-    fk_ref top = spawn("top"), anonymous = spawn("");
+    fk_ref top = observer_spawn(&o, "top"), anonymous = observer_spawn(&o, "");
     rig_do(&o.r, top, make_nest, &n);
     for (int i = 0; i < 3 && asked; i++) {
         observer_check_place(&o, n.child[i], NEST[i]);
         fk_path_of(o.r.sys, n.child[i], before[i], sizeof(before[i]));
     }
-    bury(top);
-    bury(anonymous);
+    observer_bury(&o, top);
+    observer_bury(&o, anonymous);
     for (int again = 0; again < 2; again++) {
         observer_check_place(&o, top, "fraktor://t/user/top");
         observer_check_place(&o, anonymous, "fraktor://t/user/$a");
@@ -105,16 +91,16 @@ TEST(registry_the_dead_keep_their_path_when_somebody_has_their_slot)
 {
     char before[128];
     observer_start_with(&o, (fk_system_config){ .name = "t" });
-    fk_ref first = spawn("first");
+    fk_ref first = observer_spawn(&o, "first");
     fk_path_of(o.r.sys, first, before, sizeof(before));
-    bury(first);
+    observer_bury(&o, first);
     for (int i = 0; i < REMEMBERED - 2; i++) {
-        fk_ref next = spawn(i % 2 == 0 ? "first" : "");
+        fk_ref next = observer_spawn(&o, i % 2 == 0 ? "first" : "");
         char path[128];
         fk_path_of(o.r.sys, next, path, sizeof(path));
         CHECK(strcmp(path, before) != 0);
         observer_check_path(&o, first, before);
-        bury(next);
+        observer_bury(&o, next);
         observer_check_path(&o, first, before);
         observer_check_path(&o, next, path);
     }
@@ -129,10 +115,10 @@ TEST(registry_forgets_the_dead_and_never_takes_another_for_them)
     for (size_t i = 0; i < 3 * REMEMBERED; i++) {
         char name[32] = "";
         if (i % 3 != 0) snprintf(name, sizeof(name), "n%zu", i);
-        dead[i] = spawn(name);
-        bury(dead[i]);
+        dead[i] = observer_spawn(&o, name);
+        observer_bury(&o, dead[i]);
     }
-    for (int i = 0; i < 40; i++) spawn(""); /* who live in their slots */
+    for (int i = 0; i < 40; i++) observer_spawn(&o, ""); /* who live in their slots */
     for (size_t i = 0; i < 3 * REMEMBERED; i++) {
         size_t len = fk_path_of(o.r.sys, dead[i], path, sizeof(path));
         CHECK_U64(len != 0, i >= 2 * REMEMBERED);
@@ -160,15 +146,15 @@ TEST(registry_a_path_whose_top_is_forgotten_is_forgotten)
 {
     fk_ref child;
     observer_start_with(&o, (fk_system_config){ .name = "t" });
-    fk_ref parent = spawn("parent");
+    fk_ref parent = observer_spawn(&o, "parent");
     rig_do(&o.r, parent, make_one, &child);
-    bury(parent); /* the child is the older of the two */
-    for (int i = 0; i < REMEMBERED - 2; i++) bury(spawn(""));
+    observer_bury(&o, parent); /* the child is the older of the two */
+    for (int i = 0; i < REMEMBERED - 2; i++) observer_bury(&o, observer_spawn(&o, ""));
     observer_check_place(&o, child, "fraktor://t/user/parent/child");
-    bury(spawn(""));
+    observer_bury(&o, observer_spawn(&o, ""));
     check_unknown(child);
     observer_check_place(&o, parent, "fraktor://t/user/parent");
-    bury(spawn(""));
+    observer_bury(&o, observer_spawn(&o, ""));
     check_unknown(parent);
     rig_stop(&o.r);
 }
@@ -180,7 +166,7 @@ TEST(registry_made_up_refs_have_no_path)
     observer other;
     observer_start_with(&o, (fk_system_config){ .name = "t" });
     observer_start_with(&other, (fk_system_config){ .name = "other" });
-    fk_ref ref = spawn("a");
+    fk_ref ref = observer_spawn(&o, "a");
     check_unknown(FK_REF_NONE);
     for (uint32_t slot = 0; slot < 600; slot++) {
         for (uint32_t generation = 0; generation < 6; generation++) {
@@ -211,7 +197,7 @@ TEST(registry_generated_names_are_found_in_their_one_spelling)
     static fk_ref ref[COUNT];
     char text[64] = "fraktor://t/user/";
     observer_start_with(&o, (fk_system_config){ .name = "t" });
-    for (int i = 0; i < COUNT; i++) ref[i] = spawn("");
+    for (int i = 0; i < COUNT; i++) ref[i] = observer_spawn(&o, "");
     for (uint64_t i = 0; i < COUNT; i++) {
         fk_path_autoname(i, text + 17);
         CHECK(fk_ref_equal(resolve(text), ref[i]));
@@ -232,7 +218,7 @@ TEST(registry_generated_names_are_found_in_their_one_spelling)
 TEST(registry_generated_names_are_found_in_escapes)
 {
     observer_start_with(&o, (fk_system_config){ .name = "t" });
-    fk_ref ref = spawn("");
+    fk_ref ref = observer_spawn(&o, "");
     CHECK(fk_ref_equal(resolve("fraktor://t/user/%24a"), ref));
     CHECK(fk_ref_equal(resolve("fraktor://t/user/$%61"), ref));
     CHECK(fk_ref_equal(resolve("fraktor://t/user/%24%61"), ref));
@@ -245,13 +231,13 @@ TEST(registry_long_names_with_escapes_are_found)
     observer_start_with(&o, (fk_system_config){ .name = "t" });
     for (int i = 0; i < 255; i++) name[i] = (char)('a' + i % 26);
     name[255] = '\0';
-    fk_ref ref = spawn(name);
+    fk_ref ref = observer_spawn(&o, name);
     memcpy(text + 17, name, sizeof(name));
     CHECK(fk_ref_equal(resolve(text), ref));
     rig_stop(&o.r);
     /* A segment of 765 bytes that means the same one. */
     observer_start_with(&o, (fk_system_config){ .name = "t", .paths = { .segment_max = 765 } });
-    ref = spawn(name);
+    ref = observer_spawn(&o, name);
     for (int i = 0; i < 255; i++) sprintf(text + 17 + 3 * i, "%%%02x", (unsigned)name[i]);
     CHECK(fk_ref_equal(resolve(text), ref));
     text[17 + 765 - 1] = text[17 + 765 - 1] == '0' ? '1' : '0';
@@ -289,7 +275,7 @@ TEST(registry_only_this_systems_addresses_are_its_own)
     fk_ref ref = FK_REF_NONE;
     observer_start_with(&o,
                         (fk_system_config){ .name = "t", .remoting = { .host = "h", .port = 7 } });
-    fk_ref a = spawn("a");
+    fk_ref a = observer_spawn(&o, "a");
     CHECK(fk_ref_equal(resolve("fraktor://t/user/a"), a));
     CHECK(fk_ref_equal(resolve("fraktor://t@h:7/user/a"), a));
     CHECK(fk_ref_equal(resolve("fraktor.tcp://t@h:7/user/a"), a));
@@ -322,7 +308,7 @@ TEST(registry_paths_are_cut_to_the_buffer)
     char buf[8];
     nest n;
     observer_start_with(&o, (fk_system_config){ .name = "t" });
-    fk_ref top = spawn("top"), fresh = spawn("fresh");
+    fk_ref top = observer_spawn(&o, "top"), fresh = observer_spawn(&o, "fresh");
     rig_do(&o.r, top, make_nest, &n);
     CHECK_U64(fk_path_of(o.r.sys, fresh, buf, sizeof(buf)), strlen("fraktor://t/user/fresh#") + 1);
     CHECK_STR(buf, "fraktor");
@@ -330,7 +316,7 @@ TEST(registry_paths_are_cut_to_the_buffer)
     check_cut(n.child[2]);
     check_cut(resolve("fraktor://t/"));
     check_cut(resolve("fraktor://t/user"));
-    bury(top);
+    observer_bury(&o, top);
     check_cut(n.child[2]);
     check_cut(n.child[1]);
     rig_stop(&o.r);
@@ -343,7 +329,7 @@ TEST(registry_dead_letter_paths_are_cut_to_the_buffer)
     fk_dead_letter letters[] = {
         { .path = FK_STR("/user/a%0A%1B[2Jb") },
         { .to = FK_REF_NONE },
-        { .to = spawn("a") },
+        { .to = observer_spawn(&o, "a") },
     };
     for (size_t i = 0; i < 3; i++) {
         size_t len = fk_dead_letter_path(o.r.sys, &letters[i], full, sizeof(full));
@@ -386,7 +372,7 @@ static void check_depth(fk_path_options paths, uint32_t expected)
     dive d = { .depth = 2, .name = "x" };
     char text[OBSERVER_TEXT];
     observer_start_with(&o, (fk_system_config){ .name = "t", .paths = paths });
-    rig_do(&o.r, spawn("x"), dive_on, &d);
+    rig_do(&o.r, observer_spawn(&o, "x"), dive_on, &d);
     CHECK_U64(d.depth, expected);
     CHECK_ERR(d.err, FK_E_LIMIT);
     fk_path_of(o.r.sys, d.deepest, text, sizeof(text));
@@ -409,7 +395,7 @@ static void check_length(fk_path_options paths, size_t name_len)
     dive d = { .depth = 2, .name = name };
     size_t most = paths.path_max != 0 ? paths.path_max : 1024;
     observer_start_with(&o, (fk_system_config){ .name = "t", .paths = paths });
-    rig_do(&o.r, spawn(name), dive_on, &d);
+    rig_do(&o.r, observer_spawn(&o, name), dive_on, &d);
     CHECK_ERR(d.err, FK_E_LIMIT);
     size_t len = fk_path_of(o.r.sys, d.deepest, text, sizeof(text));
     CHECK(len <= most);
@@ -450,7 +436,7 @@ TEST(registry_the_longest_address_still_has_actors)
     observer_start_with(&o, (fk_system_config){ .name = system,
                                                 .scheme = FK_SCHEME_TCP,
                                                 .remoting = { .host = host, .port = 65535 } });
-    fk_ref ref = spawn("a");
+    fk_ref ref = observer_spawn(&o, "a");
     size_t len = fk_path_of(o.r.sys, ref, text, sizeof(text));
     CHECK(len > 530);
     CHECK(fk_ref_equal(resolve(text), ref));
@@ -463,7 +449,7 @@ TEST(registry_asking_again_takes_no_memory)
 {
     char text[128];
     observer_start_with(&o, (fk_system_config){ .name = "t" });
-    fk_ref ref = spawn("a"), anonymous = spawn("");
+    fk_ref ref = observer_spawn(&o, "a"), anonymous = observer_spawn(&o, "");
     fk_path_of(o.r.sys, ref, text, sizeof(text));
     fk_path_of(o.r.sys, anonymous, text, sizeof(text));
     rig_fault(&o.r, 1, true); /* no more memory */
@@ -480,7 +466,7 @@ TEST(registry_asking_again_takes_no_memory)
 TEST(registry_paths_are_shown_without_memory)
 {
     observer_start_with(&o, (fk_system_config){ .name = "t", .pools_malloc = true });
-    fk_ref ref = spawn("a"), anonymous = spawn("");
+    fk_ref ref = observer_spawn(&o, "a"), anonymous = observer_spawn(&o, "");
     rig_fault(&o.r, 1, true);
     observer_check_place(&o, ref, "fraktor://t/user/a");
     observer_check_place(&o, anonymous, "fraktor://t/user/$a");

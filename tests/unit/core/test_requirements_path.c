@@ -16,20 +16,6 @@ static const fk_props DOER = { .receive = doer_receive };
 
 static observer o;
 
-static fk_ref spawn(const char *name)
-{
-    fk_ref ref = FK_REF_NONE;
-    CHECK_OK(fk_spawn(o.r.sys, fk_str_of(name), &DOER, &ref));
-    return ref;
-}
-
-static void bury(fk_ref ref)
-{
-    CHECK_OK(fk_stop(o.r.sys, ref));
-    rig_run(&o.r);
-    CHECK(!fk_is_alive(o.r.sys, ref));
-}
-
 static fk_path parse(const char *text)
 {
     fk_path path;
@@ -43,7 +29,7 @@ static void check_shown(const char *place, fk_ref ref, uint64_t uid)
     char expected[OBSERVER_TEXT];
     snprintf(expected, sizeof(expected), "%s#%" PRIu64, place, uid);
     observer_check_path(&o, ref, expected);
-    bury(ref);
+    observer_bury(&o, ref);
     CHECK_OK(fk_send(o.r.sys, ref, FK_MSG(num, 1)));
     const observer_letter *letter = observer_letters(&o, 1);
     CHECK_STR(letter->path, expected);
@@ -69,7 +55,7 @@ TEST(r1_1_canonical_uri_in_dead_letters_with_an_authority)
             &o, (fk_system_config){ .name = "bank",
                                     .scheme = CASES[i].scheme,
                                     .remoting = { .host = CASES[i].host, .port = CASES[i].port } });
-        fk_ref ref = spawn("alice");
+        fk_ref ref = observer_spawn(&o, "alice");
         snprintf(place, sizeof(place), "%s/user/alice", CASES[i].shown);
         check_shown(place, ref, observer_uid(&o, ref));
         CHECK_OK(fk_select_send(o.r.sys, FK_STR("/user/nobody"), FK_MSG(num, 1)));
@@ -126,7 +112,7 @@ TEST(r1_3_without_an_authority_only_the_system_and_its_guardians)
     fk_path path;
     char buf[256], text[256];
     observer_start_with(&o, (fk_system_config){ .name = "bank" });
-    fk_ref ref = spawn("alice");
+    fk_ref ref = observer_spawn(&o, "alice");
     check_shown("fraktor://bank/user/alice", ref, observer_uid(&o, ref));
     CHECK_OK(fk_system_path(o.r.sys, &FK_STR("bob"), 1, FK_BUF(buf), &path, NULL));
     fk_path_format(&path, FK_FORM_FULL, text, sizeof(text));
@@ -136,7 +122,8 @@ TEST(r1_3_without_an_authority_only_the_system_and_its_guardians)
     CHECK_OK(fk_system_path(o.r.sys, &FK_STR("bob"), 1, FK_BUF(buf), &path, NULL));
     fk_path_format(&path, FK_FORM_FULL, text, sizeof(text));
     CHECK_STR(text, "fraktor://bank/system/bob");
-    ref = spawn("alice"); /* the guardian of the config is that of paths from parts only */
+    ref = observer_spawn(&o,
+                         "alice"); /* the guardian of the config is that of paths from parts only */
     observer_check_place(&o, ref, "fraktor://bank/user/alice");
     rig_stop(&o.r);
 }
@@ -158,15 +145,15 @@ TEST(r1_4_a_path_with_its_uid_leads_to_that_actor_and_to_no_other)
     char text[256], other[256];
     fk_ref found = FK_REF_NONE;
     observer_start_with(&o, (fk_system_config){ .name = "bank" });
-    fk_ref ref = spawn("alice");
+    fk_ref ref = observer_spawn(&o, "alice");
     uint64_t uid = observer_uid(&o, ref);
     fk_path_of(o.r.sys, ref, text, sizeof(text));
     CHECK_OK(fk_resolve(o.r.sys, fk_str_of(text), &found, NULL));
     CHECK(fk_ref_equal(found, ref));
     snprintf(other, sizeof(other), "fraktor://bank/user/alice#%" PRIu64, uid + 1);
     CHECK_ERR(fk_resolve(o.r.sys, fk_str_of(other), &found, NULL), FK_E_PID_UNKNOWN);
-    bury(ref);
-    fk_ref next = spawn("alice");
+    observer_bury(&o, ref);
+    fk_ref next = observer_spawn(&o, "alice");
     CHECK(observer_uid(&o, next) != uid);
     CHECK_ERR(fk_resolve(o.r.sys, fk_str_of(text), &found, NULL), FK_E_PID_UNKNOWN);
     CHECK_OK(fk_resolve(o.r.sys, FK_STR("fraktor://bank/user/alice"), &found, NULL));
@@ -181,7 +168,8 @@ TEST(r1_5_case_is_kept)
 {
     fk_ref found;
     observer_start_with(&o, (fk_system_config){ .name = "Bank" });
-    fk_ref lower = spawn("alice"), upper = spawn("Alice"), mixed = spawn("aLICE%2d%2D");
+    fk_ref lower = observer_spawn(&o, "alice"), upper = observer_spawn(&o, "Alice"),
+           mixed = observer_spawn(&o, "aLICE%2d%2D");
     observer_check_place(&o, lower, "fraktor://Bank/user/alice");
     observer_check_place(&o, upper, "fraktor://Bank/user/Alice");
     observer_check_place(&o, mixed, "fraktor://Bank/user/aLICE%2d%2D");
@@ -211,9 +199,9 @@ TEST(r1_6_names_of_users_do_not_begin_with_a_dollar)
         CHECK_ERR(fk_spawn(o.r.sys, fk_str_of(BAD[i]), &DOER, &ref), FK_E_RESERVED);
         CHECK_ERR(fk_spawn_as(o.r.sys, fk_str_of(BAD[i]), 1ull << 40, &DOER, &ref), FK_E_RESERVED);
     }
-    fk_ref doer = spawn("a$b"); /* inside it is a character like others */
+    fk_ref doer = observer_spawn(&o, "a$b"); /* inside it is a character like others */
     rig_do(&o.r, doer, spawn_reserved, NULL);
-    ref = spawn(""); /* and the runtime's own names can be asked for */
+    ref = observer_spawn(&o, ""); /* and the runtime's own names can be asked for */
     observer_check_place(&o, ref, "fraktor://fraktor/user/$a");
     CHECK_OK(fk_resolve(o.r.sys, FK_STR("fraktor://fraktor/user/$a"), &doer, NULL));
     CHECK(fk_ref_equal(ref, doer));
@@ -276,7 +264,7 @@ TEST(r2_2_dots_climb_and_never_out_of_the_tree)
     static family f;
     fk_system_config config = { .name = "s" };
     observer_start_with(&o, config);
-    fk_ref parent = spawn("p");
+    fk_ref parent = observer_spawn(&o, "p");
     rig_do(&o.r, parent, make_family, &f);
     fk_system *sys = o.r.sys;
     CHECK_OK(fk_select_send_from(sys, f.ref[0], FK_STR("../two"), f.ref[0], FK_MSG(num, 5)));
@@ -321,7 +309,7 @@ TEST(r2_3_other_schemes_are_refused)
                                        "/user/a" };
     fk_ref ref = FK_REF_NONE;
     observer_start_with(&o, (fk_system_config){ .name = "s" });
-    spawn("a");
+    observer_spawn(&o, "a");
     for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
         fk_path_fault fault;
         fk_str text = fk_str_of(BAD[i]);
@@ -363,7 +351,7 @@ static void check_deferred(const char *host)
     CHECK(fk_ref_equal(ref, again));
     observer_check_path(&o, ref, "fraktor.tcp://other@10.0.0.9:2552/user/a#7");
     CHECK_STR(observer_events(&o, 1)->text, "fraktor.tcp://other@10.0.0.9:2552");
-    own = spawn("a"); /* of the same local path: gets nothing of it */
+    own = observer_spawn(&o, "a"); /* of the same local path: gets nothing of it */
     for (int i = 0; i < 4; i++) {
         CHECK_OK(fk_send(o.r.sys, ref, FK_MSG(owned, &drops, (uint64_t)i)));
     }
@@ -395,7 +383,7 @@ TEST(r2_5_escapes_are_decoded_before_the_lookup)
     fk_ref found;
     probe p;
     observer_start_with(&o, (fk_system_config){ .name = "s" });
-    fk_ref plain = spawn("worker-1"), escaped = spawn("x%20y%2Bz");
+    fk_ref plain = observer_spawn(&o, "worker-1"), escaped = observer_spawn(&o, "x%20y%2Bz");
     CHECK_OK(fk_resolve(o.r.sys, FK_STR("fraktor://s/%75ser/%77ork%65r%2D1"), &found, NULL));
     CHECK(fk_ref_equal(found, plain));
     CHECK_OK(fk_resolve(o.r.sys, FK_STR("fraktor://s/user/%78%20y+z"), &found, NULL));
@@ -451,12 +439,12 @@ static const fk_time DAYS_5 = FK_SECONDS(5 * 86400);
 static void check_reserved_for(fk_time duration)
 {
     fk_time left = 0;
-    fk_ref ref = spawn("alice");
+    fk_ref ref = observer_spawn(&o, "alice");
     uint64_t uid = observer_uid(&o, ref);
     fk_str path = FK_STR("fraktor://bank/user/alice");
     CHECK_ERR(fk_uid_claim(o.r.sys, path, uid, &left), FK_E_UID_RESERVED);
     CHECK(left == FK_NEVER);
-    bury(ref);
+    observer_bury(&o, ref);
     CHECK_ERR(fk_uid_claim(o.r.sys, path, uid, &left), FK_E_UID_RESERVED);
     CHECK_U64(left, duration);
     rig_advance(&o.r, duration - 1);
@@ -466,7 +454,7 @@ static void check_reserved_for(fk_time duration)
     rig_advance(&o.r, 1);
     CHECK_OK(fk_spawn_as(o.r.sys, FK_STR("alice"), uid, &DOER, &ref));
     CHECK_U64(observer_uid(&o, ref), uid);
-    bury(ref);
+    observer_bury(&o, ref);
     CHECK_ERR(fk_uid_claim(o.r.sys, path, uid, &left), FK_E_UID_RESERVED);
     CHECK_U64(left, duration);
 }
@@ -511,7 +499,7 @@ TEST(r3_4_children_are_resolved_without_a_second_look_at_their_parents)
     char *end = text + strlen(text);
     fk_ref ref;
     observer_start_with(&o, (fk_system_config){ .name = "s" });
-    rig_do(&o.r, spawn("top"), make_chain, &levels);
+    rig_do(&o.r, observer_spawn(&o, "top"), make_chain, &levels);
     for (uint32_t i = 0; i < 61; i++) {
         end = step_down(end);
         CHECK_OK(fk_resolve(o.r.sys, fk_str_of(text), &ref, NULL));
@@ -563,10 +551,10 @@ TEST(r3_6_path_and_uid_decide_not_the_path_alone)
     fk_ref found;
     fk_str path = FK_STR("fraktor://bank/user/alice");
     observer_start_with(&o, (fk_system_config){ .name = "bank" });
-    fk_ref first = spawn("alice");
+    fk_ref first = observer_spawn(&o, "alice");
     uint64_t uid = observer_uid(&o, first);
-    bury(first);
-    fk_ref second = spawn("alice"); /* the name is free at once */
+    observer_bury(&o, first);
+    fk_ref second = observer_spawn(&o, "alice"); /* the name is free at once */
     CHECK(observer_uid(&o, second) != uid);
     CHECK(!fk_ref_equal(first, second));
     CHECK_ERR(fk_uid_claim(o.r.sys, path, uid, &left), FK_E_UID_RESERVED);

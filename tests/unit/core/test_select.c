@@ -36,13 +36,6 @@ static void start_crowd(size_t count)
     rig_run(&o.r);
 }
 
-static fk_ref spawn(const char *name)
-{
-    fk_ref ref = FK_REF_NONE;
-    CHECK_OK(fk_spawn(o.r.sys, fk_str_of(name), &DOER, &ref));
-    return ref;
-}
-
 static fk_err send_text(const char *text, fk_out msg)
 {
     fk_err err = fk_select_send(o.r.sys, fk_str_of(text), msg);
@@ -86,7 +79,7 @@ static fk_err tell_selection(fk_ctx *ctx, void *arg)
 TEST(select_tells_in_the_actors_own_name)
 {
     start_crowd(2);
-    fk_ref doer = spawn("doer");
+    fk_ref doer = observer_spawn(&o, "doer");
     rig_do(&o.r, doer, tell_selection, NULL);
     CHECK_U64(crowd[1].count, 1);
     CHECK(fk_ref_equal(crowd[1].sender, doer));
@@ -185,7 +178,7 @@ TEST(select_without_memory_is_a_dead_letter)
     for (uint64_t at = 1;; at++) {
         drops = 0;
         start((fk_system_config){ .pools_malloc = true });
-        for (int i = 0; i < 20; i++) spawn("");
+        for (int i = 0; i < 20; i++) observer_spawn(&o, "");
         rig_fault(&o.r, at, false);
         fk_err err = fk_select_send(o.r.sys, FK_STR("/user/*"), FK_MSG(num, 1));
         bool refused = atomic_load(&o.r.refused) != 0;
@@ -212,7 +205,7 @@ TEST(select_from_anchors_that_are_dead_or_made_up)
     observer other;
     start_crowd(2);
     observer_start_with(&other, (fk_system_config){ .name = "other" });
-    fk_ref dead = spawn("dead"), foreign;
+    fk_ref dead = observer_spawn(&o, "dead"), foreign;
     CHECK_OK(fk_spawn(other.r.sys, FK_STR("a"), &DOER, &foreign));
     CHECK_OK(fk_stop(o.r.sys, dead));
     rig_run(&o.r);
@@ -428,7 +421,7 @@ TEST(identify_is_answered_for_everybody)
     start_crowd(CROWD);
     fk_props props = { .receive = census_receive, .state = &c };
     CHECK_OK(fk_spawn(o.r.sys, FK_STR("asker"), &props, &asker));
-    fk_ref doer = spawn("doer");
+    fk_ref doer = observer_spawn(&o, "doer");
     check_identify(&c, asker, crowd_ref[3], crowd_ref[3]);
     CHECK_U64(crowd[3].count, 0); /* receive never saw it */
     check_identify(&c, asker, asker, asker);
@@ -480,13 +473,13 @@ TEST(resolve_one_is_not_for_the_inside)
     fk_err err = FK_OK;
     fk_ref out;
     start((fk_system_config){ 0 });
-    rig_do(&o.r, spawn("a"), try_inside, &err);
+    rig_do(&o.r, observer_spawn(&o, "a"), try_inside, &err);
     CHECK_ERR(err, FK_E_STATE);
     /* Nor for the thread that drives the system: it would wait for itself. */
     CHECK_ERR(fk_resolve_one(o.r.sys, FK_STR("/user/a"), FK_SECONDS(1), &out), FK_E_STATE);
     rig_stop(&o.r);
     start((fk_system_config){ .workers = 2 });
-    fk_ref doer = spawn("a");
+    fk_ref doer = observer_spawn(&o, "a");
     CHECK_OK(fk_send(o.r.sys, doer, FK_MSG(rig_call, try_inside, &err)));
     CHECK_OK(fk_poison(o.r.sys, doer));
     CHECK_OK(fk_await_stopped(o.r.sys, doer, FK_SECONDS(20)));
@@ -507,7 +500,7 @@ TEST(resolve_one_finds_waits_and_gives_up)
     fk_ref found = { 1, 2, 3 };
     const fk_ref untouched = { 1, 2, 3 };
     start((fk_system_config){ .workers = 2 });
-    fk_ref a = spawn("a"), b = spawn("b");
+    fk_ref a = observer_spawn(&o, "a"), b = observer_spawn(&o, "b");
     CHECK_ERR(fk_resolve_one(o.r.sys, FK_STR("/user/none"), FK_SECONDS(20), &found),
               FK_E_PID_UNKNOWN);
     CHECK_ERR(fk_resolve_one(o.r.sys, FK_STR("/user/a b"), FK_SECONDS(20), &found), FK_E_NAME);
@@ -541,8 +534,8 @@ TEST(resolve_one_of_a_silent_miss_knows_at_once)
 {
     fk_ref found = FK_REF_NONE;
     start((fk_system_config){ .workers = 1 });
-    spawn("a");
-    spawn("b");
+    observer_spawn(&o, "a");
+    observer_spawn(&o, "b");
     CHECK_ERR(fk_resolve_one(o.r.sys, FK_STR("/user/*/none"), FK_MILLIS(20), &found),
               FK_E_PID_UNKNOWN);
     CHECK(fk_ref_is_none(found));
@@ -574,7 +567,7 @@ TEST(resolve_one_by_many_threads_at_once)
     for (int i = 0; i < 4; i++) {
         char name[16];
         snprintf(name, sizeof(name), "p%d", i);
-        crowd_ref[i] = spawn(name);
+        crowd_ref[i] = observer_spawn(&o, name);
     }
     for (int i = 0; i < THREADS; i++) {
         CHECK_U64(pthread_create(&thread[i], NULL, resolve_often, NULL), 0);
