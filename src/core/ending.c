@@ -108,7 +108,8 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
     cell->life = FK_LIFE_FREE;
     cell->flags = FK_CELL_HALTED;
     uint32_t gate = fk__half_load(&cell->gate, FK_RELAXED); /* only the owner changes it */
-    fk__half_store(&cell->gate, parent != NULL ? FK_GATE_ENDING : 0, FK_RELAXED);
+    /* Release: who sees ENDING sees the generation that it is about (registry.c). */
+    fk__half_store(&cell->gate, parent != NULL ? FK_GATE_ENDING : 0, FK_RELEASE);
     /* From here on refs do not resolve; senders that are past that leave what we drain now or what
      * a later turn of the free cell will find. Release: whoever sees the new generation sees
      * ENDING, too. */

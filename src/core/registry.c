@@ -52,8 +52,11 @@ static bool is_there(const fk_cell *cell, uint32_t generation)
     uint32_t now = fk__half_load(&cell->generation, FK_ACQUIRE);
     if (now == generation) return true;
     if (now != generation + 1) return false;
-    return (fk__half_load(&cell->gate, FK_ACQUIRE) & FK_GATE_ENDING) != 0 ||
-           !FK_SAFEGUARD(PATH_ENDING);
+    bool is_ending = (fk__half_load(&cell->gate, FK_ACQUIRE) & FK_GATE_ENDING) != 0;
+    /* Another actor, under another parent, may have come and gone between the two loads: then what
+     * we saw is its gate. Acquire above pairs with the release of that gate. */
+    bool is_same = fk__half_load(&cell->generation, FK_ACQUIRE) == now;
+    return (is_ending && is_same) || !FK_SAFEGUARD(PATH_ENDING);
 }
 
 /* One level. False: nobody knows the actor any more. */

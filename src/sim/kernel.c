@@ -147,8 +147,10 @@ static void populate(fk_system *sys)
     if (!is_early && !begins_still(s)) start_workers(sys);
     for (uint32_t i = 0; i < s->actors_first * 2; i++) {
         uint32_t to = fk__kernel_pick();
-        bool waits = begins_still(s) && to != FK_NOBODY && l->person[to].pending != 0 &&
-                     l->person[to].overflow == FK_OVERFLOW_BLOCK;
+        /* It would wait for workers that are not there yet: pinned actors send, too. */
+        bool waits = begins_still(s) && to != FK_NOBODY &&
+                     l->person[to].overflow == FK_OVERFLOW_BLOCK &&
+                     (l->person[to].pending != 0 || s->pinned_max != 0);
         if (!waits) fk__kernel_send(NULL, FK_NOBODY, to, 0);
     }
 }
