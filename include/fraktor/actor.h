@@ -24,6 +24,8 @@ typedef struct fk_ctx fk_ctx; /* lent to receive and the hooks; never keep it */
 typedef fk_err (*fk_receive_fn)(fk_ctx *ctx, void *state, const fk_msg *msg);
 typedef fk_err (*fk_start_fn)(fk_ctx *ctx, void *state);
 typedef void (*fk_stop_fn)(fk_ctx *ctx, void *state);
+typedef void (*fk_before_restart_fn)(fk_ctx *ctx, void *state, fk_err why);
+typedef fk_err (*fk_after_restart_fn)(fk_ctx *ctx, void *state, fk_err why);
 /* Smaller is more urgent. Runs on the actor's own thread. */
 typedef int64_t (*fk_priority_fn)(const fk_msg *msg);
 
@@ -47,23 +49,90 @@ typedef enum fk_dispatcher {
     FK_DISPATCHER_PINNED,      /* a thread of its own, for actors that block */
 } fk_dispatcher;
 
+/* ---- supervision --------------------------------------------------------------------------
+ * An actor that fails handles nothing more, nor do its children, until its parent has decided. */
+
+typedef enum fk_directive {
+    FK_DIRECTIVE_RESUME = 0, /* goes on with its next message, its state as it is */
+    FK_DIRECTIVE_RESTART,    /* goes on with fresh state; mailbox, reference and watchers stay */
+    FK_DIRECTIVE_STOP,
+    FK_DIRECTIVE_ESCALATE, /* the parent fails in its turn */
+} fk_directive;
+
+FK_API const char *fk_directive_name(fk_directive directive);
+
+typedef enum fk_failure_phase {
+    FK_PHASE_MESSAGE = 0, /* receive gave an error */
+    FK_PHASE_START,       /* the start hook did, before the actor ever handled a message */
+    FK_PHASE_RESTART,     /* the start or after_restart hook did, after a restart */
+    FK_PHASE_CHILD,       /* a child's failure was escalated */
+} fk_failure_phase;
+
+/* Lent. */
+typedef struct fk_failure {
+    fk_ref actor;
+    fk_err err;
+    const fk_type *type; /* of the message being handled; NULL: in a hook */
+    const char *detail;  /* from fk_fail(), or ""; "" also when there was no memory to keep it */
+    fk_failure_phase phase;
+} fk_failure;
+
+/* What to do about a child; runs in the parent, as if it were handling a message from the child. */
+typedef fk_directive (*fk_decide_fn)(fk_ctx *ctx, void *state, const fk_failure *failure);
+/* A failed start, FK_E_KILLED and FK_E_DEATH_PACT stop the actor; all else restarts it. */
+FK_API fk_directive fk_decide_default(fk_ctx *ctx, void *state, const fk_failure *failure);
+FK_API fk_directive fk_decide_stop(fk_ctx *ctx, void *state, const fk_failure *failure);
+FK_API fk_directive fk_decide_escalate(fk_ctx *ctx, void *state, const fk_failure *failure);
+
+typedef enum fk_strategy_kind {
+    FK_ONE_FOR_ONE = 0, /* only the child that failed is stopped or restarted */
+    FK_ALL_FOR_ONE,     /* all children are */
+    FK_REST_FOR_ONE,    /* it and all that were made after it are */
+} fk_strategy_kind;
+
+#define FK_RESTARTS_UNLIMITED (-1)
+#define FK_RESTARTS_NONE      (-2)
+
+/* How a parent deals with failures of its children. All zero: one for one, fk_decide_default(), at
+ * most 10 restarts of a child in a second (unlimited by Pekko's rules), at once. */
+typedef struct fk_strategy {
+    fk_strategy_kind kind;
+    fk_decide_fn decide;
+    int32_t restarts; /* of one child in a window; more: it is stopped. 0: the default */
+    /* A window begins with the first failure and is that long; 0: it never ends. A failure after its
+     * end begins another. FK_RESTARTS_UNLIMITED with a window is 1 restart in each. */
+    fk_time within;
+    /* With backoff_min the child waits before it is restarted: that long, twice as long each time,
+     * up to backoff_max, give or take jitter percent; from the start when it ran for longer than
+     * backoff_reset (0: backoff_max) without failing. */
+    fk_time backoff_min, backoff_max, backoff_reset;
+    uint32_t backoff_jitter; /* 0..100 */
+} fk_strategy;
+
 /* What an actor is made of: copied by spawn. All zero but receive is fine. A system keeps a copy of
  * each different one (init and state aside) until it ends, at most 65,536. */
 typedef struct fk_props {
     uint32_t size;         /* sizeof(fk_props), or 0 for the layout of release 0.1 */
     uint32_t throughput;   /* messages in a turn; 0: the system's */
     fk_receive_fn receive; /* required */
-    fk_start_fn start;     /* before the first message; an error stops the actor */
+    fk_start_fn start;     /* before the first message; if it fails, it must undo what it did */
     fk_stop_fn stop;       /* after the last message and after all children */
     size_t state_size;     /* bytes of state, owned by the runtime: zeroed, or ... */
-    const void *init;      /* ... copied from here by spawn */
-    void *state;           /* instead: the caller's memory, borrowed until the actor is gone */
+    const void *init;      /* ... copied from here by spawn; so again at every restart */
+    void *state;           /* instead: the caller's memory, borrowed until the actor is gone; a
+                              restart leaves it alone: let the start hook tidy it */
     fk_mailbox_kind mailbox;
     fk_overflow overflow;    /* of a bounded mailbox */
     uint32_t capacity;       /* of a bounded mailbox; at least 1 */
     uint32_t stash_max;      /* messages in the stash; 0: 1000 */
     fk_priority_fn priority; /* of the priority kinds */
     fk_dispatcher dispatcher;
+    fk_strategy strategy; /* for its children */
+    /* Around a restart, on the old state and the new. Without before_restart all children are
+     * stopped and the stop hook runs; with it, only what it stops itself: the other children are
+     * restarted, too. Without after_restart the start hook runs. */
+    fk_before_restart_fn before_restart;
+    fk_after_restart_fn after_restart;
 } fk_props;
 
 /* ---- inside receive and the hooks ------------------------------------------------------- */
@@ -88,8 +157,34 @@ FK_API fk_err fk_forward(fk_ctx *ctx, fk_ref to);
 /* Makes a child. An empty name gives a generated one ($a, $b, ...). */
 FK_API FK_MUST_USE fk_err fk_spawn_child(fk_ctx *ctx, fk_str name, const fk_props *props,
                                          fk_ref *out);
+/* Children of this actor. */
+FK_API size_t fk_child_count(const fk_ctx *ctx);
+/* FK_E_NOT_FOUND: no child of that name lives. */
+FK_API FK_MUST_USE fk_err fk_child(fk_ctx *ctx, fk_str name, fk_ref *out);
+/* Up to `max` of the living ones, in no particular order; returns how many were written. */
+FK_API size_t fk_children(fk_ctx *ctx, fk_ref *out, size_t max);
 /* This actor stops when receive returns; what is left in its mailbox becomes dead letters. */
 FK_API void fk_stop_self(fk_ctx *ctx);
+
+/* ---- death watch --------------------------------------------------------------------------
+ * Exactly one fk_terminated for every watch, when the other has stopped, behind all that it had
+ * sent here; at once if it is gone already; none for a restart, none after fk_unwatch(). Whoever
+ * gives it to fk_unhandled() fails with FK_E_DEATH_PACT. A restart of the watcher changes nothing. */
+
+typedef struct fk_terminated {
+    fk_ref actor;
+    bool existence_confirmed; /* false: it was gone, or never there, when the watch began */
+    bool address_terminated;  /* its whole system is gone */
+} fk_terminated;
+extern FK_API const fk_type fk_type_fk_terminated;
+
+/* Watching again, and oneself, is FK_OK and changes nothing. FK_E_STATE: it is watched with another
+ * message. FK_E_NOMEM, FK_E_LIMIT: it is not watched. FK_E_UNSUPPORTED: an actor of another system. */
+FK_API FK_MUST_USE fk_err fk_watch(fk_ctx *ctx, fk_ref actor);
+/* The same, to be told by a message of one's own, which is taken. */
+FK_API FK_MUST_USE fk_err fk_watch_with(fk_ctx *ctx, fk_ref actor, fk_out msg);
+/* FK_E_NOT_FOUND: it is not watched (any more). */
+FK_API fk_err fk_unwatch(fk_ctx *ctx, fk_ref actor);
 
 /* Replaces receive, remembering the one before; unbecome goes back. FK_E_NOMEM and, 1,024 deep,
  * FK_E_LIMIT change nothing; unbecome without become is FK_E_STATE. */

@@ -65,7 +65,18 @@ extern "C" {
     X(E_PID_UNKNOWN, 26, "no actor lives at that path")                                            \
     X(E_UNRESOLVED, 27, "the other system has not been reached yet")                               \
     X(E_QUARANTINED, 28, "the other system is quarantined")                                        \
-    X(E_UID_RESERVED, 29, "the path and uid belong to an actor that died not long ago")
+    X(E_UID_RESERVED, 29, "the path and uid belong to an actor that died not long ago")            \
+    X(E_KILLED, 30, "the actor was killed")                                                        \
+    X(E_DEATH_PACT, 31, "an actor that it watched has stopped, and it did not handle that")        \
+    X(E_NOT_BOOTSTRAPPED, 32, "the system is not running yet, or could not be started")            \
+    X(E_MISSING_GUARDIAN, 33, "a guardian has not been made")                                      \
+    X(E_ALREADY_STARTED, 34, "the system runs already")                                            \
+    X(E_RESERVED_NAME, 35, "the name belongs to the runtime")                                      \
+    X(E_ROOT_FIXED, 36, "the root guardian cannot be customised")                                  \
+    X(E_SYSTEM_FIXED, 37, "the system guardian cannot be customised")                              \
+    X(E_STRATEGY, 38, "the supervision strategy is not valid")                                     \
+    X(E_CYCLE, 39, "the phases depend on each other in a circle")                                  \
+    X(E_TYPE, 40, "the answer is of another type")
 
 typedef enum fk_err {
 #define FK_ERR_ENUM(name, number, text) FK_##name = number,

@@ -9,6 +9,7 @@
  *   fraktor/message.h   messages and references; who owns a message after send (the library,
  *                       always, even on failure)
  *   fraktor/actor.h     what an actor is made of and what it may do: tell, spawn, stash, timers
+ *   fraktor/event.h     what happens: dead letters, failures, lives, logs
  *   fraktor/system.h    systems: start, spawn, send, stop, dead letters, counters
  *   fraktor/path.h      actor paths: read, write, compare, resolve
  *   fraktor/registry.h  from references to paths and back; uids
@@ -23,6 +24,7 @@
 
 #include "fraktor/actor.h"
 #include "fraktor/base.h"
+#include "fraktor/event.h"
 #include "fraktor/host.h"
 #include "fraktor/message.h"
 #include "fraktor/path.h"

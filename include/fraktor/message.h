@@ -97,9 +97,10 @@ extern FK_API const fk_type fk_type_text;
 extern FK_API const fk_type fk_type_bytes;
 /* An fk_payload (data), which is taken. In receive the type is the payload's own. */
 extern FK_API const fk_type fk_type_payload;
-/* Delivered by the runtime: see fk_receive_timeout_set(), fk_poison() and FK_IDENTIFY(). */
+/* Delivered by the runtime: see fk_receive_timeout_set(), fk_poison(), fk_kill() and FK_IDENTIFY(). */
 extern FK_API const fk_type fk_type_receive_timeout;
 extern FK_API const fk_type fk_type_poison;
+extern FK_API const fk_type fk_type_kill;
 extern FK_API const fk_type fk_type_identify;
 
 /* Large or shared data: one block, made here, filled by the caller, sent by FK_MSG_PAYLOAD

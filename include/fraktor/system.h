@@ -12,71 +12,13 @@
  */
 
 #include "fraktor/actor.h"
+#include "fraktor/event.h"
 #include "fraktor/path.h"
 #include "fraktor/port.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef enum fk_reason {
-    FK_REASON_NO_RECEIVER = 0, /* the reference is FK_REF_NONE, made up, or from another system */
-    FK_REASON_STOPPED,         /* the receiver has stopped */
-    FK_REASON_FULL,            /* its mailbox was full */
-    FK_REASON_DROPPED_NEWEST,
-    FK_REASON_DROPPED_OLDEST,
-    FK_REASON_UNHANDLED, /* its receive did not want it */
-    FK_REASON_NO_MEMORY, /* no block for it, or over the memory limit */
-    FK_REASON_SYSTEM_STOPPING,
-    FK_REASON_BAD_TYPE,    /* two message types of one name but different size */
-    FK_REASON_BAD_PATH,    /* sent to a text that is no path or selection */
-    FK_REASON_QUARANTINED, /* the system it was meant for is quarantined */
-    FK_REASON_SEVERAL,     /* a selection matched several, and it cannot be copied */
-    FK_REASON_COUNT
-} fk_reason;
-
-FK_API const char *fk_reason_name(fk_reason reason);
-
-/* A message that did not reach an actor. Lent to the callback. fk_dead_letter_path() tells where it
- * was meant to go. */
-typedef struct fk_dead_letter {
-    fk_reason reason;
-    fk_ref to;
-    fk_str path; /* what was asked for, when there is no reference; escaped and cut as an event's */
-    fk_ref sender;
-    const fk_type *type;
-    const void *data;
-    size_t len;
-} fk_dead_letter;
-
-typedef struct fk_failure {
-    fk_ref actor;
-    fk_err err;
-    const fk_type *type; /* of the message being handled; NULL: in the start hook */
-    const char *detail;  /* from fk_fail(), or "" */
-} fk_failure;
-
-typedef enum fk_event_kind {
-    FK_EVENT_PATH_FAULT = 0,      /* the runtime met a text that is no path: .text, .fault */
-    FK_EVENT_AUTHORITY,           /* another system's state changed: .text, .from, .to */
-    FK_EVENT_INVALID_ASSOCIATION, /* a message to a quarantined system was refused: .text */
-} fk_event_kind;
-
-/* Something worth knowing. Lent to the callback. */
-typedef struct fk_event {
-    fk_event_kind kind;
-    fk_time at;
-    fk_str text; /* the path or address in question, not printable bytes escaped, cut when long */
-    fk_path_fault fault;
-    const char *from, *to; /* states: "unresolved", "connected", "quarantine"; from "": it is new */
-    const char *reason;
-} fk_event;
-
-/* Callbacks run on the thread that noticed, must not block, and may send. What on_dead_letter
- * itself sends in vain is counted, but not reported; nor is on_event called for what it does. */
-typedef void (*fk_dead_letter_fn)(void *user, const fk_dead_letter *letter);
-typedef void (*fk_failure_fn)(void *user, const fk_failure *failure);
-typedef void (*fk_event_fn)(void *user, const fk_event *event);
 
 /* How other systems see this one, and what becomes of those that cannot be reached. */
 typedef struct fk_remoting_config {
@@ -136,6 +78,8 @@ FK_API fk_err fk_send_from(fk_system *sys, fk_ref to, fk_ref sender, fk_out msg)
 FK_API fk_err fk_stop(fk_system *sys, fk_ref ref);
 /* Stops it after the messages that are already in its mailbox. */
 FK_API fk_err fk_poison(fk_system *sys, fk_ref ref);
+/* Makes it fail with FK_E_KILLED when it comes to this message: its supervisor decides. */
+FK_API fk_err fk_kill(fk_system *sys, fk_ref ref);
 
 /* True while the actor has not stopped. */
 FK_API bool fk_is_alive(fk_system *sys, fk_ref ref);

@@ -150,7 +150,8 @@ void fk__cell_failed(fk_worker *worker, fk_cell *cell, const fk_type *type, fk_e
     fk_system *sys = worker->sys;
     fk__stat_add(&worker->local.stats.failures, 1);
     if (sys->on_failure != NULL) {
-        fk_failure failure = { fk__cell_ref(cell), err, type, worker->ctx.detail };
+        fk_failure failure = { fk__cell_ref(cell), err, type, worker->ctx.detail,
+                               type != NULL ? FK_PHASE_MESSAGE : FK_PHASE_START };
         sys->on_failure(sys->user, &failure);
     }
     worker->ctx.detail[0] = '\0';
