@@ -25,18 +25,21 @@ typedef struct fk_box fk_box;
 typedef struct fk_proxy fk_proxy;
 typedef struct fk_extras fk_extras;
 typedef struct fk_name fk_name;
+typedef struct fk_vigil fk_vigil;
 
 #define FK_TAIL_IDLE ((uintptr_t)1) /* in cell->tail: nobody holds the run token */
 /* In cell->system, below the address of the newest signal. */
 #define FK_SYSTEM_STOP  ((uintptr_t)1) /* a stop was asked for */
 #define FK_SYSTEM_MAIL  ((uintptr_t)2) /* the box is no longer empty */
-#define FK_SYSTEM_MARKS ((uintptr_t)3)
+#define FK_SYSTEM_ORDER ((uintptr_t)4) /* the parent wants something: see fk_signal.word */
+#define FK_SYSTEM_MARKS ((uintptr_t)7)
 
 enum {
     FK_GATE_BOUNDED = 1, /* user messages go to cell->box */
     FK_GATE_PINNED = 2,  /* runs on cell->pinned only */
     FK_GATE_ENDING = 4,  /* the actor is gone, but its parent has not seen it: the name is taken */
-    FK_GATE_REMOTE = 8   /* no actor but a proxy, which is the cell's state for ever */
+    FK_GATE_REMOTE = 8,  /* no actor but a proxy, which is the cell's state for ever */
+    FK_GATE_HELD = 16    /* handles no messages for now, nor must its children */
 };
 
 /* Where an actor is in its life; the owner's. */
@@ -44,7 +47,8 @@ typedef enum fk_life {
     FK_LIFE_FREE = 0, /* no actor: what arrives is a dead letter */
     FK_LIFE_STARTING, /* the start hook has not run */
     FK_LIFE_RUNNING,
-    FK_LIFE_STOPPING, /* no more user messages; waits for its children */
+    FK_LIFE_RESTARTING, /* has left its old state; waits for children that it stopped */
+    FK_LIFE_STOPPING,   /* no more user messages; waits for its children */
     FK_LIFE_REMOTE    /* a proxy: what arrives is for a former tenant, and a dead letter */
 } fk_life;
 
@@ -53,12 +57,46 @@ struct fk_proxy {
     fk_str path; /* canonical, with uid if one was given */
 };
 
-/* What moves through cell->system. Embedded in what it speaks of, so that it cannot fail. */
+/* What moves through cell->system. Embedded in what it speaks of, so that it cannot fail.
+ *
+ * A cell has one, for its parent: "look at my word". The word is between the two of them: bits that
+ * the child sets for the parent (FAILED, ENDED), that the parent keeps about the child, and that it
+ * sets for the child (RESUME, RESTART). In the upper half is the error that a restart is due to. */
 typedef struct fk_signal {
     fk_link link;
+    fk_half word;   /* FK_SIGNAL_*, FK_WORD_* */
     uint16_t depth; /* not the signal's but the cell's, which has no other room: levels below the */
     uint16_t path_len; /* root, and length of "/user/a"; both stop at UINT16_MAX */
 } fk_signal;
+
+enum {
+    /* Child to parent. */
+    FK_WORD_FAILED = 1, /* it waits for the parent to decide */
+    FK_WORD_ENDED = 2,
+    /* The parent's notes. */
+    FK_WORD_ESCALATED = 4, /* the parent has failed in its turn because of it */
+    FK_WORD_PENDING = 8,   /* failed while the parent was held itself: to be looked at later */
+    FK_WORD_AWAITED = 16,  /* the parent's restart waits for its end */
+    FK_WORD_CHOSEN = 32,   /* see fk__children_choose() */
+    /* Parent to child, with FK_SYSTEM_ORDER. */
+    FK_WORD_RESUME = 64,
+    FK_WORD_RESTART = 128,
+    FK_WORD_ERROR_SHIFT = 16,
+    /* What kind of signal it is. */
+    FK_SIGNAL_CHILD = 0,
+    FK_SIGNAL_WATCH = 1 << 8,   /* watch.c, from here on */
+    FK_SIGNAL_UNWATCH = 2 << 8,
+    FK_SIGNAL_NOTICE = 3 << 8,
+    FK_SIGNAL_KIND = 3 << 8
+};
+
+/* cell->suspended: why the actor handles no messages, though it is RUNNING. */
+enum {
+    FK_HELD_FAILED = 1, /* its parent has not decided */
+    FK_HELD_PARENT = 2, /* its parent is held */
+    FK_HELD = 3,
+    FK_HELD_NEWS = 4 /* not a reason: a child has failed meanwhile */
+};
 
 struct fk_cell {
     /* Senders. The token holder writes these too, by the same atomics. */
@@ -83,7 +121,7 @@ struct fk_cell {
     uint8_t life;
     uint8_t flags;          /* FK_CELL_* */
     uint16_t home;          /* the worker that ran it last */
-    uint16_t suspended;     /* how often */
+    uint16_t suspended;     /* FK_HELD_* */
     uint8_t closed;         /* under children_lock: no more children */
     uint8_t children_shift; /* under children_lock: log2 of the table's capacity */
     uint64_t *children;     /* under children_lock: see children.c */
@@ -91,10 +129,10 @@ struct fk_cell {
     /* Rare. */
     uint64_t uid;
     union {
-        uint64_t number; /* of a generated name */
+        fk_vigil *watchers; /* the owner's: who is told when it ends */
         fk_cell *free_next;
     } u;
-    fk_name *name; /* NULL: generated; see registry.c for who may look at it */
+    uint64_t label; /* its name: see children.h; and registry.c for who may look at it */
     fk_signal ended;
     fk_lock children_lock;
     uint32_t children_count; /* under children_lock */

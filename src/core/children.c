@@ -22,10 +22,11 @@ static uint32_t children_capacity(const fk_cell *parent)
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-fk_str fk__cell_name(const fk_cell *cell, char buf[FK_AUTONAME_MAX])
+fk_str fk__label_text(uint64_t label, char buf[FK_AUTONAME_MAX])
 {
-    if (fk__name_is_given(cell->name)) return fk__name_text(cell->name);
-    return (fk_str){ buf, fk_path_autoname(cell->u.number, buf) };
+    const fk_name *name = fk__label_name(label);
+    if (fk__name_is_given(name)) return fk__name_text(name);
+    return (fk_str){ buf, fk_path_autoname(fk__label_number(label), buf) };
 }
 
 size_t fk__autoname_len(uint64_t number)
@@ -81,8 +82,9 @@ static uint64_t hash_number(uint64_t number)
 
 static uint64_t cell_hash(const fk_cell *cell)
 {
-    if (!fk__name_is_given(cell->name)) return hash_number(cell->u.number);
-    return hash_name(cell->sys, fk__name_text(cell->name));
+    const fk_name *name = fk__label_name(cell->label);
+    if (!fk__name_is_given(name)) return hash_number(fk__label_number(cell->label));
+    return hash_name(cell->sys, fk__name_text(name));
 }
 
 static int autoname_digit(char c)
@@ -141,8 +143,9 @@ static void entry_insert(uint64_t *table, uint32_t capacity, uint64_t entry)
 
 static bool is_called(const fk_cell *cell, fk_str name, bool is_number, uint64_t number)
 {
-    if (!fk__name_is_given(cell->name)) return is_number && cell->u.number == number;
-    return !is_number && fk__segment_equal(cell->sys->ruleset, fk__name_text(cell->name), name);
+    const fk_name *own = fk__label_name(cell->label);
+    if (!fk__name_is_given(own)) return is_number && fk__label_number(cell->label) == number;
+    return !is_number && fk__segment_equal(cell->sys->ruleset, fk__name_text(own), name);
 }
 
 static fk_cell *child_find(const fk_cell *parent, fk_str name)
@@ -196,11 +199,11 @@ fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str
     if (copy != NULL) {
         /* Somebody may still be looking for the path of the actor that had this slot. */
         fk__mem_lock(mem, &child->children_lock);
-        child->name = copy;
+        child->label = fk__label_of_name(copy);
         fk__mem_unlock(mem, &child->children_lock);
     }
     fk__mem_lock(mem, &parent->children_lock);
-    if (copy == NULL) child->u.number = parent->child_counter;
+    if (copy == NULL) child->label = fk__label_of_number(parent->child_counter);
     fk_err err = parent->closed != 0 ? FK_E_STOPPING : FK_OK;
     if (err == FK_OK && copy != NULL && child_find(parent, name) != NULL) err = FK_E_NAME_TAKEN;
     if (err == FK_OK) err = reserve_child(local, parent);
@@ -212,7 +215,7 @@ fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str
     }
     fk__mem_unlock(mem, &parent->children_lock);
     if (err != FK_OK && copy != NULL) {
-        child->name = NULL;
+        child->label = 0;
         fk__name_free(local, copy);
     }
     return err;
@@ -267,10 +270,10 @@ void fk__children_remove(fk_worker *worker, fk_cell *parent, fk_cell *child)
     /* Under the lock: somebody may still have been giving the child a name to keep its path with.
      * Who comes later finds that it has ended. */
     fk_name *forgotten = fk__obituary_add(worker, parent, child);
-    bool is_known = child->name != NULL; /* somebody may be reading its path */
+    bool is_known = fk__label_name(child->label) != NULL; /* somebody may be reading its path */
     if (is_known) {
         fk__mem_lock(mem, &child->children_lock);
-        child->name = NULL;
+        child->label = 0;
     }
     /* Under the locks: who finds it ENDING finds its name. Seq_cst: see notify_waiters. */
     fk__half_swap(&child->gate, 0, FK_SEQ_CST);

@@ -15,12 +15,37 @@
 
 #include "core/system.h"
 
+/* A cell's label is the address of one of these, or for a generated name that nobody has asked for
+ * yet, twice its number plus 1. */
 struct fk_name {
+    uint64_t number;  /* of a generated one */
     uint32_t size;    /* of the text: the name, or when somebody has asked for it ... */
     uint32_t at, len; /* ... the canonical path that the name is in; len 0: it is generated */
     bool is_path;
     char text[];
 };
+
+static inline uint64_t fk__label_of_number(uint64_t number)
+{
+    return number << 1 | 1;
+}
+
+static inline uint64_t fk__label_of_name(const fk_name *name)
+{
+    return (uintptr_t)name;
+}
+
+/* NULL: it is a number, or the cell has no name at all. */
+static inline fk_name *fk__label_name(uint64_t label)
+{
+    return (label & 1) != 0 ? NULL : (fk_name *)(uintptr_t)label;
+}
+
+static inline uint64_t fk__label_number(uint64_t label)
+{
+    const fk_name *name = fk__label_name(label);
+    return name != NULL ? name->number : label >> 1;
+}
 
 /* False for a generated one, and for NULL. */
 static inline bool fk__name_is_given(const fk_name *name)
@@ -51,8 +76,8 @@ void fk__children_fini(fk_local *local, fk_cell *parent);
 /* Frees the table of a system that is given up, whatever is in it. */
 void fk__children_abandon(fk_local *local, fk_cell *parent);
 
-/* The name of a cell, generated or not: a generated one is written to buf. */
-fk_str fk__cell_name(const fk_cell *cell, char buf[FK_AUTONAME_MAX]);
+/* What a label says, generated or not: a generated name is written to buf. */
+fk_str fk__label_text(uint64_t label, char buf[FK_AUTONAME_MAX]);
 /* Bytes that a generated name takes. */
 size_t fk__autoname_len(uint64_t number);
 /* Text that is all name; NULL: local->cache.err says why. */

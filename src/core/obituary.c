@@ -19,7 +19,7 @@ void fk__obituaries_destroy(fk_worker *worker)
 {
     fk_obituaries *all = worker->obituaries;
     if (all == NULL) return;
-    for (uint32_t i = 0; i < OBITUARIES; i++) fk__name_free(&worker->local, all->entry[i].name);
+    for (uint32_t i = 0; i < OBITUARIES; i++) fk__name_free(&worker->local, fk__label_name(all->entry[i].label));
     fk__mem_free(&worker->sys->mem, all, sizeof(*all));
     worker->obituaries = NULL;
 }
@@ -32,15 +32,14 @@ fk_name *fk__obituary_add(fk_worker *worker, const fk_cell *parent, const fk_cel
     fk_obituary *entry = &all->entry[all->next];
     all->next = (all->next + 1) % OBITUARIES;
     if (entry->generation != 0) all->forgotten = entry->died;
-    fk_name *old = entry->name;
+    fk_name *old = fk__label_name(entry->label);
     *entry = (fk_obituary){
         .slot = child->slot,
         .generation = fk__half_load(&child->generation, FK_RELAXED) - 1, /* it had */
         .parent_slot = parent->slot,
         .parent_generation = fk__half_load(&parent->generation, FK_RELAXED),
         .uid = child->uid,
-        .number = child->u.number,
-        .name = child->name,
+        .label = child->label,
         .died = worker->now,
     };
     fk__mem_unlock(mem, &all->lock);

@@ -36,10 +36,7 @@ static bool take_step(void *arg, const fk_obituary *entry)
     fk_climber *c = arg;
     if (entry->slot != c->slot || entry->generation != c->generation) return false;
     char generated[FK_AUTONAME_MAX];
-    if (fk__name_is_given(entry->name))
-        climber_name(c, fk__name_text(entry->name));
-    else
-        climber_name(c, (fk_str){ generated, fk_path_autoname(entry->number, generated) });
+    climber_name(c, fk__label_text(entry->label, generated));
     c->uid = entry->uid;
     c->slot = entry->parent_slot;
     c->generation = entry->parent_generation;
@@ -69,7 +66,7 @@ static bool climb(fk_system *sys, fk_climber *c)
         bool found = is_there(cell, c->generation);
         if (found) {
             char generated[FK_AUTONAME_MAX];
-            climber_name(c, fk__cell_name(cell, generated));
+            climber_name(c, fk__label_text(cell->label, generated));
             c->uid = cell->uid;
             c->slot = parent->slot;
             c->generation = fk__half_load(&parent->generation, FK_ACQUIRE);
@@ -95,7 +92,7 @@ static size_t path_cached(fk_system *sys, fk_cell *cell, uint32_t generation, ch
 {
     size_t len = 0;
     fk__mem_lock(&sys->mem, &cell->children_lock);
-    const fk_name *name = is_there(cell, generation) ? cell->name : NULL;
+    const fk_name *name = is_there(cell, generation) ? fk__label_name(cell->label) : NULL;
     if (name != NULL && name->is_path) {
         len = name->size;
         copy_cut(buf, size, name->text, len);
@@ -125,12 +122,13 @@ static void path_cache(fk_local *local, fk_cell *cell, uint32_t generation, fk_s
     name->is_path = true;
     fk__mem_lock(mem, &parent->children_lock);
     fk__mem_lock(mem, &cell->children_lock);
-    fk_name *old = cell->name;
+    fk_name *old = fk__label_name(cell->label);
     bool is_same = fk__half_load(&cell->generation, FK_ACQUIRE) == generation;
     if ((is_same || !FK_SAFEGUARD(PATH_KEPT)) && (old == NULL || !old->is_path)) {
         name->len = old != NULL ? old->len : 0;
         name->at = (uint32_t)name_end(path) - name->len;
-        cell->name = name;
+        name->number = fk__label_number(cell->label);
+        cell->label = fk__label_of_name(name);
         name = old; /* whoever reads it holds one of the locks, so nobody does now */
     }
     fk__mem_unlock(mem, &cell->children_lock);

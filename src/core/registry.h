@@ -11,8 +11,7 @@ typedef struct fk_obituary {
     uint32_t slot, generation; /* generation 0: an empty entry */
     uint32_t parent_slot, parent_generation;
     uint64_t uid;
-    uint64_t number; /* of a generated name */
-    fk_name *name;
+    uint64_t label; /* owned */
     fk_time died;
 } fk_obituary;
 

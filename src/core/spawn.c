@@ -113,7 +113,7 @@ static fk_err place_check(const fk_system *sys, const fk_cell *parent, size_t na
 /* Where in the tree the cell is, when it has its name. */
 static void place_note(fk_cell *cell, const fk_cell *parent, size_t name_len)
 {
-    if (name_len == 0) name_len = fk__autoname_len(cell->u.number);
+    if (name_len == 0) name_len = fk__autoname_len(fk__label_number(cell->label));
     cell->ended.depth = parent != NULL ? add_up(parent->ended.depth, 1) : 0;
     cell->ended.path_len =
         parent != NULL ? add_up(parent->ended.path_len, 1 + (uint32_t)name_len) : 0;
@@ -149,6 +149,7 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const uint64_t *
     }
     cell->receive = props->receive;
     fk__word_store(&cell->parent, (uintptr_t)parent, FK_RELAXED);
+    cell->u.watchers = NULL;
     cell->suspended = 0;
     cell->closed = 0;
     cell->child_counter = 0;

@@ -167,7 +167,7 @@ static void cell_sweep(fk_system *sys, fk_cell *cell)
         link = next;
     }
     if (cell->life == FK_LIFE_FREE || cell->life == FK_LIFE_REMOTE) return;
-    fk__name_free(local, cell->name); /* a guardian of a system that never ran */
+    fk__name_free(local, fk__label_name(cell->label)); /* a guardian of a system that never ran */
     fk__children_abandon(local, cell);
 }
 
