@@ -66,6 +66,7 @@ typedef enum fk_failure_phase {
     FK_PHASE_START,       /* the start hook did, before the actor ever handled a message */
     FK_PHASE_RESTART,     /* the start or after_restart hook did, after a restart */
     FK_PHASE_CHILD,       /* a child's failure was escalated */
+    FK_PHASE_STOP,        /* the stop hook called fk_fail(): it is only reported */
 } fk_failure_phase;
 
 /* Lent. */
@@ -179,7 +180,8 @@ typedef struct fk_terminated {
 extern FK_API const fk_type fk_type_fk_terminated;
 
 /* Watching again, and oneself, is FK_OK and changes nothing. FK_E_STATE: it is watched with another
- * message. FK_E_NOMEM, FK_E_LIMIT: it is not watched. FK_E_UNSUPPORTED: an actor of another system. */
+ * message. FK_E_NOMEM, FK_E_LIMIT: it is not watched. FK_E_UNSUPPORTED: an actor of another system;
+ * FK_E_FOREIGN: a reference that another system of this process made. */
 FK_API FK_MUST_USE fk_err fk_watch(fk_ctx *ctx, fk_ref actor);
 /* The same, to be told by a message of one's own, which is taken. */
 FK_API FK_MUST_USE fk_err fk_watch_with(fk_ctx *ctx, fk_ref actor, fk_out msg);

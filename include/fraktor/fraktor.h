@@ -11,6 +11,7 @@
  *   fraktor/actor.h     what an actor is made of and what it may do: tell, spawn, stash, timers
  *   fraktor/event.h     what happens: dead letters, failures, lives, logs
  *   fraktor/system.h    systems: start, spawn, send, stop, dead letters, counters
+ *   fraktor/boot.h      starting a system step by step
  *   fraktor/path.h      actor paths: read, write, compare, resolve
  *   fraktor/registry.h  from references to paths and back; uids
  *   fraktor/select.h    sending to whoever is at a path, with wildcards
@@ -24,6 +25,7 @@
 
 #include "fraktor/actor.h"
 #include "fraktor/base.h"
+#include "fraktor/boot.h"
 #include "fraktor/event.h"
 #include "fraktor/host.h"
 #include "fraktor/message.h"

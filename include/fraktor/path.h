@@ -137,7 +137,11 @@ typedef struct fk_buf {
 #define FK_BUF(array) ((fk_buf){ array, sizeof(array) })
 #endif
 
-typedef enum fk_guardian_kind { FK_GUARDIAN_USER = 0, FK_GUARDIAN_SYSTEM } fk_guardian_kind;
+typedef enum fk_guardian_kind {
+    FK_GUARDIAN_USER = 0,
+    FK_GUARDIAN_SYSTEM,
+    FK_GUARDIAN_ROOT,
+} fk_guardian_kind;
 
 typedef struct fk_path_parts {
     fk_scheme scheme;

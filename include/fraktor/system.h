@@ -46,6 +46,12 @@ typedef struct fk_system_config {
     fk_dead_letter_fn on_dead_letter;
     fk_failure_fn on_failure;
     fk_event_fn on_event;
+    /* Instead of a guardian that does nothing but have children: what is sent to /user comes here.
+     * Its restart hooks are not used: it keeps its children. user_strategy, when not NULL, takes the
+     * place of the strategy in it. */
+    const fk_props *user_guardian;
+    const fk_strategy *user_strategy;
+    fk_err *boot_cause;        /* if not NULL, why: see fk_system_start() */
     const fk_port *port;       /* NULL: the host's; copied */
     fk_path_options paths;     /* rules and limits of paths and names */
     fk_scheme scheme;          /* what its own paths begin with */
@@ -55,10 +61,11 @@ typedef struct fk_system_config {
 } fk_system_config;
 
 /* Starts a system with its worker threads. Fails with FK_E_INVALID, FK_E_EMPTY and FK_E_SYSTEM (the
- * name), FK_E_AUTHORITY (host and port of remoting), FK_E_NOMEM, FK_E_LIMIT, FK_E_OS. */
+ * name), FK_E_AUTHORITY (host and port of remoting), FK_E_NOMEM, FK_E_LIMIT, FK_E_OS; and with
+ * FK_E_NOT_BOOTSTRAPPED when its guardians could not be set up: then the config's boot_cause says
+ * why (FK_E_STRATEGY, FK_E_INVALID ...). fraktor/boot.h does the same step by step. */
 FK_API FK_MUST_USE fk_err fk_system_start(const fk_system_config *config, fk_system **out);
-/* Stops all actors, children before parents, waits for them, joins the threads and frees
- * everything; sys is gone afterwards, so no other thread may use it any more, and payloads that
+/* Terminates the system (see below), waits for that, joins the threads and frees everything; sys is gone afterwards, so no other thread may use it any more, and payloads that
  * were never sent must have been put back. FK_E_STATE when called inside receive or a callback
  * (nothing happens then). */
 FK_API fk_err fk_system_stop(fk_system *sys);
@@ -72,9 +79,12 @@ FK_API FK_MUST_USE fk_err fk_spawn(fk_system *sys, fk_str name, const fk_props *
 /* Sends without a sender, or in the name of one. As fk_tell(). */
 FK_API fk_err fk_send(fk_system *sys, fk_ref to, fk_out msg);
 FK_API fk_err fk_send_from(fk_system *sys, fk_ref to, fk_ref sender, fk_out msg);
+/* To the system as a whole: to /user. */
+FK_API fk_err fk_system_tell(fk_system *sys, fk_out msg);
 
 /* Stops an actor before its next message. Stopping the dead is no error: FK_E_DEAD may be
- * ignored. */
+ * ignored. A guardian's end is the system's: as fk_terminate(). FK_E_RESERVED_NAME: /temp and
+ * /deadLetters cannot be stopped. */
 FK_API fk_err fk_stop(fk_system *sys, fk_ref ref);
 /* Stops it after the messages that are already in its mailbox. */
 FK_API fk_err fk_poison(fk_system *sys, fk_ref ref);
@@ -86,6 +96,40 @@ FK_API bool fk_is_alive(fk_system *sys, fk_ref ref);
 /* Waits from outside until the actor is gone and its name free again. FK_E_TIMEOUT;
  * FK_E_UNSUPPORTED without port->wait. */
 FK_API FK_MUST_USE fk_err fk_await_stopped(fk_system *sys, fk_ref ref, fk_time timeout);
+
+/* ---- termination ---------------------------------------------------------------------------
+ * The end has an order: nobody can be spawned any more; /user stops with all below it, children
+ * before parents; termination hooks are asked and awaited; /system stops; the root stops. The same
+ * happens when /user stops or fails, or /system fails. Each step is an FK_EVENT_TERMINATION, its
+ * states "running", "stopping_user", "hooks", "stopping_system", "stopping_root", "terminated". */
+
+/* Begins it, and does not wait. Any thread, inside actors too; once is enough, more does no harm. */
+FK_API fk_err fk_terminate(fk_system *sys);
+/* By force: everybody stops at once, and hooks are not asked. */
+FK_API fk_err fk_terminate_now(fk_system *sys);
+FK_API bool fk_is_terminating(fk_system *sys);
+/* Waits from outside. FK_E_TIMEOUT; FK_E_STATE from inside; FK_E_UNSUPPORTED without port->wait. */
+FK_API FK_MUST_USE fk_err fk_await_termination(fk_system *sys, fk_time timeout);
+
+/* Called when all actors are gone and before fk_await_termination() returns, the last one given
+ * first, on a thread of the system. FK_E_STOPPING: too late. FK_E_NOMEM. */
+typedef void (*fk_farewell_fn)(void *user, fk_system *sys);
+FK_API FK_MUST_USE fk_err fk_on_termination(fk_system *sys, fk_farewell_fn fn, void *user);
+
+/* An actor that outlives /user (one from fk_boot_extra()) can ask to be told before the end: it gets
+ * an fk_termination_hook when /user has stopped, and answers with fk_hook_done() when it is ready.
+ * Whoever takes longer than its deadline (0: 10 s) is passed over with a warning (FK_EVENT_HOOK);
+ * whoever stops has answered. */
+typedef struct fk_termination_hook {
+    fk_time deadline; /* how long it has */
+} fk_termination_hook;
+extern FK_API const fk_type fk_type_fk_termination_hook;
+FK_API fk_err fk_hook_register(fk_ctx *ctx, fk_time deadline);
+FK_API fk_err fk_hook_done(fk_ctx *ctx);
+
+/* The guardian of a kind; it is there as long as the system is, though it may have stopped. What is
+ * sent to the system as a whole is sent to /user. */
+FK_API fk_ref fk_guardian(fk_system *sys, fk_guardian_kind kind);
 
 /* Counters since the start; each is exact once the system is at rest. */
 typedef struct fk_stats {

@@ -56,6 +56,14 @@
       "kernel")                                                                                    \
     X(UID_HELD, "uid-held", "a uid that is claimed can be claimed again", "kernel")                \
     X(UID_TIME, "uid-time", "a uid that was given back is free at once", "kernel")                 \
+    X(WATCH_DEAD, "watch-dead", "a watch that finds its actor dead is not answered", "lifecycle")  \
+    X(UNWATCH, "unwatch", "who ended a watch is still told", "lifecycle")                          \
+    X(HOLD_CHILDREN, "hold-children", "children of a failed actor go on", "lifecycle")             \
+    X(RESTART_LIMIT, "restart-limit", "a child is restarted more often than it may", "lifecycle")  \
+    X(RESTART_WAITS, "restart-waits", "a restart does not wait for the children it stopped",       \
+      "lifecycle")                                                                                 \
+    X(RESTART_FRESH, "restart-fresh", "an actor keeps its old state when restarted", "lifecycle")  \
+    X(TERMINATE_ONCE, "terminate-once", "termination can go back to an earlier step", "lifecycle") \
     X(DEFER_ORDER, "defer-order", "deferred envelopes are drained last one first", "remote")       \
     X(DEFER_BOUND, "defer-bound", "one authority may defer any number of envelopes", "remote")     \
     X(DEFER_TOTAL, "defer-total", "all authorities may defer any number of envelopes", "remote")   \

@@ -7,6 +7,7 @@
 #include "core/extras.h"
 #include "core/send.h"
 #include "core/system.h"
+#include "core/watch.h"
 
 enum { STASH_DEFAULT = 1000 };
 
@@ -29,6 +30,30 @@ fk_system *fk_system_of(const fk_ctx *ctx)
 fk_time fk_now(const fk_ctx *ctx)
 {
     return fk__system_now(fk__ctx_worker(ctx)->sys);
+}
+
+size_t fk_child_count(const fk_ctx *ctx)
+{
+    fk_cell *cell = ctx->cell;
+    fk_mem *mem = &cell->sys->mem;
+    fk__mem_lock(mem, &cell->children_lock);
+    size_t count = cell->children_count;
+    fk__mem_unlock(mem, &cell->children_lock);
+    return count;
+}
+
+fk_err fk_child(fk_ctx *ctx, fk_str name, fk_ref *out)
+{
+    fk_cell *cell = ctx->cell;
+    uint64_t uid;
+    uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED);
+    if (out == NULL || name.len == 0) return FK_E_INVALID;
+    return fk__children_find(cell, generation, name, out, &uid) ? FK_OK : FK_E_NOT_FOUND;
+}
+
+size_t fk_children(fk_ctx *ctx, fk_ref *out, size_t max)
+{
+    return fk__children_list(ctx->cell, out, max);
 }
 
 void fk_stop_self(fk_ctx *ctx)
@@ -79,6 +104,7 @@ fk_err fk_forward(fk_ctx *ctx, fk_ref to)
     fk_node *node = ctx->node;
     fk_local *local = &fk__ctx_worker(ctx)->local;
     if (node == NULL || (node->flags & (FK_NODE_LIVE | FK_NODE_MOVED)) != 0) return FK_E_STATE;
+    if (node->type == &fk__type_notice) return FK_E_STATE; /* it is for its watcher alone */
     if ((node->flags & FK_NODE_TIMER) != 0) {
         fk_node *message;
         FK_TRY(fk__timer_copy(fk__ctx_worker(ctx), &message));
@@ -98,6 +124,9 @@ fk_err fk_forward(fk_ctx *ctx, fk_ref to)
 
 fk_err fk_unhandled(fk_ctx *ctx, const fk_msg *msg)
 {
+    if (msg->type == &fk_type_fk_terminated) {
+        return fk_fail(ctx, FK_E_DEATH_PACT, "an actor that it watched has stopped");
+    }
     fk__dead_letter(&fk__ctx_worker(ctx)->local, FK_REASON_UNHANDLED, fk_self(ctx), msg);
     return FK_OK;
 }

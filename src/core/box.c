@@ -2,6 +2,7 @@
 #include "core/box.h"
 
 #include "base/safeguard.h"
+#include "core/watch.h"
 
 struct fk_box {
     fk_lock lock;
@@ -114,12 +115,28 @@ static void append(fk_box *box, fk_node *node)
     box->count++;
 }
 
+/* The first that may be dropped: whoever watches is told, come what may. NULL: there is none. */
+static fk_node *take_oldest(fk_box *box)
+{
+    fk_node *before = NULL, *node = box->first;
+    while (node != NULL && node->type == &fk__type_notice) {
+        before = node;
+        node = node_next(node);
+    }
+    if (node == NULL || before == NULL) return node == NULL ? NULL : take_first(box);
+    fk__word_store(&before->link.next, (uintptr_t)node_next(node), FK_RELAXED);
+    if (box->last == node) box->last = before;
+    box->count--;
+    return node;
+}
+
 /* There is no room: what is dropped, or FK_E_FULL. */
 static fk_err make_room(fk_box *box, fk_node *node, fk_node **dropped, fk_reason *reason)
 {
     switch (box->overflow) {
     case FK_OVERFLOW_DROP_OLDEST:
-        *dropped = take_first(box);
+        *dropped = take_oldest(box);
+        if (*dropped == NULL) *dropped = node;
         *reason = FK_REASON_DROPPED_OLDEST;
         return FK_OK;
     case FK_OVERFLOW_DROP_NEWEST:
@@ -162,6 +179,15 @@ fk_err fk__box_push(fk_local *local, fk_cell *cell, fk_node *node, bool *was_emp
         fk__node_free(&local->cache, dropped);
     }
     return err;
+}
+
+void fk__box_push_over(fk_local *local, fk_cell *cell, fk_node *node)
+{
+    fk_mem *mem = &local->sys->mem;
+    fk_box *box = fk__word_ptr(&cell->box, FK_RELAXED);
+    fk__mem_lock(mem, &box->lock);
+    append(box, node);
+    fk__mem_unlock(mem, &box->lock);
 }
 
 void fk__box_wait(fk_system *sys, fk_cell *cell, uint32_t generation)

@@ -23,6 +23,8 @@ void fk__box_fini_all(fk_system *sys);
  * now. *was_empty: the cell must be marked and kicked. */
 FK_MUST_USE fk_err fk__box_push(fk_local *local, fk_cell *cell, fk_node *node, bool *was_empty,
                                 bool *wait);
+/* From the cell's owner to itself, however full it is. */
+void fk__box_push_over(fk_local *local, fk_cell *cell, fk_node *node);
 /* Sleeps until there may be room, or not at all if there is now. The caller must hold no local. */
 void fk__box_wait(fk_system *sys, fk_cell *cell, uint32_t generation);
 /* The owner takes the oldest; NULL when empty. */

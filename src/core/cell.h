@@ -73,18 +73,21 @@ enum {
     /* Child to parent. */
     FK_WORD_FAILED = 1, /* it waits for the parent to decide */
     FK_WORD_ENDED = 2,
+    FK_WORD_QUEUED = 1 << 10, /* because of a failure the signal is on its way */
+    FK_WORD_AT_START = 1 << 11, /* both: in a child */
+    FK_WORD_AT_RESTART = 1 << 12,
     /* The parent's notes. */
     FK_WORD_ESCALATED = 4, /* the parent has failed in its turn because of it */
     FK_WORD_PENDING = 8,   /* failed while the parent was held itself: to be looked at later */
     FK_WORD_AWAITED = 16,  /* the parent's restart waits for its end */
-    FK_WORD_CHOSEN = 32,   /* see fk__children_choose() */
+    FK_WORD_CHOSEN = 32,   /* see fk__brood() */
     /* Parent to child, with FK_SYSTEM_ORDER. */
     FK_WORD_RESUME = 64,
     FK_WORD_RESTART = 128,
     FK_WORD_ERROR_SHIFT = 16,
     /* What kind of signal it is. */
     FK_SIGNAL_CHILD = 0,
-    FK_SIGNAL_WATCH = 1 << 8,   /* watch.c, from here on */
+    FK_SIGNAL_WATCH = 1 << 8, /* watch.c, from here on */
     FK_SIGNAL_UNWATCH = 2 << 8,
     FK_SIGNAL_NOTICE = 3 << 8,
     FK_SIGNAL_KIND = 3 << 8
@@ -243,6 +246,8 @@ void fk__local_leave(fk_local *local);
 void fk__local_pause(fk_local *local);
 void fk__local_resume(fk_local *local);
 uint64_t fk__local_uid(fk_local *local);
+/* A larger one than any so far, of any thread. */
+uint64_t fk__local_uid_fresh(fk_local *local);
 /* fk__local_resolve() after a look at the newest directory. */
 FK_COLD fk_cell *fk__local_resolve_anew(fk_local *local, fk_ref ref);
 

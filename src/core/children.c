@@ -10,6 +10,7 @@
 
 #include "core/children.h"
 
+#include "core/guardian.h"
 #include "core/path.h"
 #include "core/registry.h"
 
@@ -241,6 +242,21 @@ bool fk__children_find(fk_cell *parent, uint32_t generation, fk_str name, fk_ref
     return found;
 }
 
+size_t fk__children_list(fk_cell *parent, fk_ref *out, size_t max)
+{
+    fk_mem *mem = &parent->sys->mem;
+    size_t count = 0;
+    uint32_t cursor = 0;
+    const fk_cell *child;
+    fk__mem_lock(mem, &parent->children_lock);
+    while (count < max && (child = fk__children_next(parent, &cursor)) != NULL) {
+        fk_ref ref = fk__cell_ref(child);
+        if ((ref.generation & 1) != 0) out[count++] = ref;
+    }
+    fk__mem_unlock(mem, &parent->children_lock);
+    return count;
+}
+
 /* Takes an entry out and shifts back whatever would not be found any more across the gap. */
 static void entry_remove(uint64_t *table, uint32_t capacity, uint64_t entry)
 {
@@ -298,6 +314,45 @@ fk_cell *fk__children_next(fk_cell *parent, uint32_t *cursor)
         if (entry != 0) return entry_cell(parent, entry);
     }
     return NULL;
+}
+
+fk_brood fk__brood(fk_cell *parent)
+{
+    fk_mem *mem = &parent->sys->mem;
+    fk_brood brood = { .parent = parent, .bit = FK_WORD_CHOSEN };
+    if (parent->children == NULL && !fk__is_guardian(parent)) return brood;
+    uint32_t cursor = 0;
+    fk_cell *child;
+    fk__mem_lock(mem, &parent->children_lock);
+    while ((child = fk__children_next(parent, &cursor)) != NULL) {
+        fk__half_or(&child->ended.word, FK_WORD_CHOSEN, FK_RELAXED);
+    }
+    fk__mem_unlock(mem, &parent->children_lock);
+    return brood;
+}
+
+/* Others may make the table larger between two calls, which moves everything. So from the start
+ * again, until there was none. */
+fk_cell *fk__brood_next(fk_brood *brood)
+{
+    fk_cell *parent = brood->parent;
+    fk_mem *mem = &parent->sys->mem;
+    fk_cell *child;
+    for (;;) {
+        if (parent->children == NULL && !fk__is_guardian(parent)) return NULL;
+        fk__mem_lock(mem, &parent->children_lock);
+        while ((child = fk__children_next(parent, &brood->at)) != NULL) {
+            if ((fk__half_load(&child->ended.word, FK_RELAXED) & brood->bit) != 0) break;
+        }
+        fk__mem_unlock(mem, &parent->children_lock);
+        if (child != NULL) break;
+        if (!brood->found) return NULL;
+        brood->found = false;
+        brood->at = 0;
+    }
+    fk__half_and(&child->ended.word, ~brood->bit, FK_RELAXED);
+    brood->found = true;
+    return child;
 }
 
 void fk__children_abandon(fk_local *local, fk_cell *parent)

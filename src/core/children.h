@@ -66,11 +66,23 @@ void fk__children_remove(fk_worker *worker, fk_cell *parent, fk_cell *child);
 /* The living child of that name. False also when the parent is not of that generation any more. */
 bool fk__children_find(fk_cell *parent, uint32_t generation, fk_str name, fk_ref *out,
                        uint64_t *uid);
+/* Up to max of the living ones. */
+size_t fk__children_list(fk_cell *parent, fk_ref *out, size_t max);
 /* No child can be added any more. From here on the table is the owner's alone. */
 void fk__children_close(fk_cell *parent);
 /* For the owner of a closed parent: the next child after *cursor, which begins at 0; NULL at the
  * end. */
 fk_cell *fk__children_next(fk_cell *parent, uint32_t *cursor);
+/* All children that a parent has now, one by one; more may come meanwhile, and those given may be
+ * told to stop. Only one at a time for a parent; it may be left before its end. */
+typedef struct fk_brood {
+    fk_cell *parent;
+    uint32_t bit; /* in the word of those still to come; taken away when they are given */
+    uint32_t at;
+    bool found; /* one, since it began at 0 */
+} fk_brood;
+fk_brood fk__brood(fk_cell *parent);
+fk_cell *fk__brood_next(fk_brood *brood);
 /* For the owner of a closed parent without children: frees the table. */
 void fk__children_fini(fk_local *local, fk_cell *parent);
 /* Frees the table of a system that is given up, whatever is in it. */

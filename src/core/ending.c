@@ -12,10 +12,13 @@
 #include "core/box.h"
 #include "core/children.h"
 #include "core/claim.h"
+#include "core/event.h"
 #include "core/extras.h"
 #include "core/guardian.h"
 #include "core/mailbox.h"
+#include "core/supervise.h"
 #include "core/timer.h"
+#include "core/watch.h"
 
 void fk__cell_ask_stop(fk_local *local, fk_cell *cell, uint32_t generation)
 {
@@ -31,8 +34,9 @@ void fk__cell_ask_stop(fk_local *local, fk_cell *cell, uint32_t generation)
 
 void fk__cell_stop(fk_worker *worker, fk_cell *cell)
 {
-    if (cell->life != FK_LIFE_RUNNING && cell->life != FK_LIFE_STARTING) return;
-    if (cell->life == FK_LIFE_STARTING) cell->flags |= FK_CELL_UNSTARTED;
+    if (cell->life < FK_LIFE_STARTING || cell->life > FK_LIFE_RESTARTING) return;
+    /* Its stop hook has nothing to stop. */
+    if (cell->life != FK_LIFE_RUNNING) cell->flags |= FK_CELL_UNSTARTED;
     cell->life = FK_LIFE_STOPPING;
     if (FK_SAFEGUARD(HALT)) cell->flags |= FK_CELL_HALTED;
     if (cell->extras != NULL) fk__timers_fini(worker, cell);
@@ -82,10 +86,30 @@ static void notify_waiters(fk_system *sys)
     port->notify(port->ctx, (uint32_t *)(void *)&sys->stops);
 }
 
+static void run_stop_hook(fk_worker *worker, fk_cell *cell)
+{
+    fk_ctx *ctx = &worker->ctx;
+    if (cell->props->stop == NULL || (cell->flags & FK_CELL_UNSTARTED) != 0) return;
+    ctx->cell = cell;
+    ctx->node = NULL;
+    cell->props->stop(ctx, cell->state);
+    if (ctx->detail[0] == '\0') return;
+    /* It cannot fail, but it can complain. */
+    fk_failure failure = { fk__cell_ref(cell), FK_E_FAILED, NULL, ctx->detail, FK_PHASE_STOP };
+    if (fk__event_wanted(worker->sys, FK_EVENT_FAILED)) {
+        fk__event(worker->sys, &worker->local,
+                  &(fk_event){ .kind = FK_EVENT_FAILED,
+                               .actor = failure.actor,
+                               .failure = &failure,
+                               .err = FK_E_FAILED });
+    }
+    ctx->detail[0] = '\0';
+}
+
 static void free_state(fk_local *local, fk_cell *cell)
 {
     if ((cell->flags & FK_CELL_OWNED) != 0) {
-        fk__cache_free(&local->cache, cell->state, cell->props->state_size);
+        fk__cache_free(&local->cache, cell->state, fk__state_size(cell->props));
     }
     cell->state = NULL;
 }
@@ -96,13 +120,11 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
     fk_cell *parent = fk__cell_parent(cell);
     if (cell->life != FK_LIFE_STOPPING) return false;
     if (cell->children_count != 0 && FK_SAFEGUARD(CHILDREN_FIRST)) return false;
-    if (cell->props->stop != NULL && (cell->flags & FK_CELL_UNSTARTED) == 0) {
-        worker->ctx.cell = cell;
-        worker->ctx.node = NULL;
-        cell->props->stop(&worker->ctx, cell->state);
-        worker->ctx.detail[0] = '\0'; /* a stop hook cannot fail */
-    }
+    run_stop_hook(worker, cell);
+    fk__publish_life(&worker->local, FK_EVENT_STOPPED, fk__cell_ref(cell), FK_OK);
+    if ((cell->suspended & FK_HELD_FAILED) != 0) fk__cell_retract(cell);
     if (cell->extras != NULL) fk__extras_fini(worker, cell);
+    fk_vigil *watchers = fk__watch_take(cell);
     if (cell->children != NULL) fk__children_fini(&worker->local, cell);
     free_state(&worker->local, cell);
     cell->life = FK_LIFE_FREE;
@@ -119,12 +141,17 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
     fk__word_store(&cell->box, 0, FK_RELAXED);
     if (!fk__is_guardian(cell)) fk__stat_add(&worker->local.stats.stopped, 1);
     if ((gate & FK_GATE_PINNED) != 0) fk__worker_unpin(fk__word_ptr(&cell->pinned, FK_RELAXED));
-    if (parent != NULL) {
+    if (parent != NULL && fk__cell_report_end(cell)) {
         fk__mailbox_signal(parent, &cell->ended.link);
         if (fk__mailbox_kick(parent)) fk__schedule(&worker->local, parent);
-    } else {
-        notify_waiters(sys);
     }
+    if (cell == sys->top.user || cell == sys->top.system || cell == sys->top.root) {
+        fk_ref ref = { cell->slot, generation, sys->id };
+        fk__guardian_stopped(sys, &worker->local, ref);
+    }
+    if (parent == NULL) notify_waiters(sys);
+    /* After the parent: when it is told as a watcher, the name is free. */
+    if (watchers != NULL) fk__watch_tell(&worker->local, watchers);
     return true;
 }
 
@@ -136,24 +163,15 @@ void fk__cell_child_ended(fk_worker *worker, fk_cell *parent, fk_cell *child)
         uint32_t generation = fk__half_load(&child->generation, FK_RELAXED) - 1; /* it had */
         fk__claim_died(sys, (fk_ref){ child->slot, generation, sys->id }, child->uid);
     }
+    bool is_awaited = (fk__half_load(&child->ended.word, FK_RELAXED) & FK_WORD_AWAITED) != 0;
+    if (is_awaited && parent->extras != NULL) parent->extras->awaited--;
+    fk__child_forget(worker, parent, child);
     fk__children_remove(worker, parent, child);
     notify_waiters(sys);
     if (!fk__is_guardian(child)) { /* those are kept: the system has pointers to them */
         fk__cell_put(&worker->local, child);
         fk__actor_uncount(sys);
     }
+    fk__cell_try_restart(worker, parent);
     fk__cell_try_end(worker, parent);
-}
-
-void fk__cell_failed(fk_worker *worker, fk_cell *cell, const fk_type *type, fk_err err)
-{
-    fk_system *sys = worker->sys;
-    fk__stat_add(&worker->local.stats.failures, 1);
-    if (sys->on_failure != NULL) {
-        fk_failure failure = { fk__cell_ref(cell), err, type, worker->ctx.detail,
-                               type != NULL ? FK_PHASE_MESSAGE : FK_PHASE_START };
-        sys->on_failure(sys->user, &failure);
-    }
-    worker->ctx.detail[0] = '\0';
-    fk__cell_stop(worker, cell);
 }

@@ -3,7 +3,8 @@
 
 #include "base/safeguard.h"
 #include "core/mailbox.h"
-#include "core/turn.h"
+#include "core/supervise.h"
+#include "core/watch.h"
 
 enum { FIRST_CAPACITY = 8, BEHAVIOURS_MAX = 1024 };
 
@@ -228,6 +229,33 @@ fk_node *fk__extras_take(fk_worker *worker, fk_cell *cell)
 
 /* ---- the end ----------------------------------------------------------------------------- */
 
+/* Without memory the stash stays as it is, and the new state can still have it. */
+void fk__extras_reset(fk_worker *worker, fk_cell *cell)
+{
+    fk_err err = fk__stash_restore(&worker->local, cell);
+    (void)err;
+    cell->extras->behaviour_count = 0;
+    fk__timers_reset(worker, cell);
+}
+
+static void supervision_fini(fk_cache *cache, fk_extras *extras)
+{
+    uint32_t cursor = 0;
+    fk_tally *tally;
+    while ((tally = fk__map_next(&extras->tallies, &cursor)) != NULL) {
+        fk__cache_free(cache, tally, sizeof(*tally));
+    }
+    fk__map_fini(cache, &extras->tallies);
+    if (extras->wound != NULL) fk__cache_free(cache, extras->wound, sizeof(*extras->wound));
+}
+
+void fk__extras_abandon(fk_local *local, fk_cell *cell)
+{
+    if (cell->extras == NULL) return;
+    fk__map_fini(&local->cache, &cell->extras->watching);
+    fk__cache_free(&local->cache, cell->extras, sizeof(*cell->extras));
+}
+
 void fk__extras_fini(fk_worker *worker, fk_cell *cell)
 {
     fk_extras *extras = cell->extras;
@@ -244,6 +272,8 @@ void fk__extras_fini(fk_worker *worker, fk_cell *cell)
     fk__cache_free(&local->cache, extras->behaviour,
                    extras->behaviour_capacity * sizeof(*extras->behaviour));
     fk__timers_fini(worker, cell);
+    fk__watch_end(worker, cell);
+    supervision_fini(&local->cache, extras);
     fk__cache_free(&local->cache, extras, sizeof(*extras));
     cell->extras = NULL;
 }

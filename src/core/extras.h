@@ -8,6 +8,7 @@
  * All of it belongs to the holder of the run token.
  */
 
+#include "base/map.h"
 #include "core/system.h"
 #include "core/timer.h"
 
@@ -23,6 +24,13 @@ typedef struct fk_heap_item {
     fk_node *node;
 } fk_heap_item;
 
+/* What a parent is told about a failure besides the bare error. */
+typedef struct fk_wound {
+    const fk_type *type;
+    fk_err err;
+    char detail[128];
+} fk_wound;
+
 struct fk_extras {
     fk_nodes stash;
     fk_nodes front; /* unstashed: before everything else */
@@ -33,11 +41,20 @@ struct fk_extras {
     fk_receive_fn *behaviour;
     uint32_t behaviour_count, behaviour_capacity;
     fk_timers timers;
+    fk_map watching;  /* whom it watches: fk_vigil */
+    fk_map tallies;   /* how often its children were restarted: fk_tally */
+    fk_wound *wound;  /* why it failed last; while FAILED is in its word, under children_lock */
+    uint32_t awaited; /* children that its restart waits for */
 };
 
 FK_MUST_USE fk_err fk__extras_need(fk_local *local, fk_cell *cell);
-/* Every message in it is a dead letter; timers are cancelled; the block is freed. */
+/* Every message in it is a dead letter; timers and watches end; the block is freed. */
 void fk__extras_fini(fk_worker *worker, fk_cell *cell);
+/* Of a cell that never ran: it has no messages and no timers. */
+void fk__extras_abandon(fk_local *local, fk_cell *cell);
+/* For a restart: messages set aside go before the mailbox; timers but the receive timeout end, and
+ * the first behaviour is back. */
+void fk__extras_reset(fk_worker *worker, fk_cell *cell);
 
 /* Sets a node aside, up to max; puts all of them before the mailbox. */
 FK_MUST_USE fk_err fk__stash_push(fk_local *local, fk_cell *cell, fk_node *node, uint32_t max);

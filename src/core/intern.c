@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Props are copied at spawn, but a thousand actors of one kind need one copy. What differs from
- * actor to actor (init, state) is used up by the spawn and left out of the comparison.
+ * actor to actor (init, state) is used up by the spawn and left out of the comparison, except that
+ * there is an init or not.
  */
 
 #include "core/system.h"
@@ -12,13 +13,23 @@ struct fk_interned {
     fk_props props;
 };
 
+static bool strategy_equal(const fk_strategy *a, const fk_strategy *b)
+{
+    return a->kind == b->kind && a->decide == b->decide && a->restarts == b->restarts &&
+           a->within == b->within && a->backoff_min == b->backoff_min &&
+           a->backoff_max == b->backoff_max && a->backoff_reset == b->backoff_reset &&
+           a->backoff_jitter == b->backoff_jitter;
+}
+
 static bool props_equal(const fk_props *a, const fk_props *b)
 {
     return a->receive == b->receive && a->start == b->start && a->stop == b->stop &&
            a->throughput == b->throughput && a->state_size == b->state_size &&
            a->mailbox == b->mailbox && a->overflow == b->overflow && a->capacity == b->capacity &&
            a->stash_max == b->stash_max && a->priority == b->priority &&
-           a->dispatcher == b->dispatcher;
+           a->dispatcher == b->dispatcher && a->before_restart == b->before_restart &&
+           a->after_restart == b->after_restart && (a->init == NULL) == (b->init == NULL) &&
+           strategy_equal(&a->strategy, &b->strategy);
 }
 
 static uint64_t props_hash(const fk_props *p)
@@ -52,7 +63,7 @@ fk_err fk__props_intern(fk_local *local, const fk_props *props, const fk_props *
         if (err == FK_OK) {
             found = memory;
             *found = (fk_interned){ *bucket, hash, *props };
-            found->props.init = NULL;
+            if (props->init != NULL) found->props.init = found; /* there was one: no more than that */
             found->props.state = NULL;
             *bucket = found;
             sys->interned_count++;

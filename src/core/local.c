@@ -76,6 +76,12 @@ uint64_t fk__local_uid(fk_local *local)
     }
 }
 
+uint64_t fk__local_uid_fresh(fk_local *local)
+{
+    local->uid_next = local->uid_end;
+    return fk__local_uid(local);
+}
+
 fk_cell *fk__local_resolve_anew(fk_local *local, fk_ref ref)
 {
     const fk_slots *slots = &local->sys->slots;

@@ -3,12 +3,14 @@
 
 #include "base/safeguard.h"
 #include "core/system.h"
+#include "core/watch.h"
 
 const fk_type fk_type_text = { "text", 0, 1, NULL };
 const fk_type fk_type_bytes = { "bytes", 0, 1, NULL };
 const fk_type fk_type_payload = { "payload", 0, 1, NULL };
 const fk_type fk_type_receive_timeout = { "receive_timeout", 0, 1, NULL };
 const fk_type fk_type_poison = { "poison", 0, 1, NULL };
+const fk_type fk_type_kill = { "kill", 0, 1, NULL };
 const fk_type fk_type_identify = { "identify", 0, 1, NULL };
 const fk_type fk__type_tick = { "fk_tick", 1, 1, NULL };
 const fk_type fk_type_clash = { "clash", 0, 1, NULL };
@@ -194,6 +196,8 @@ void fk__node_drop_contents(fk_cache *cache, fk_node *node)
     if ((node->flags & FK_NODE_MOVED) != 0 || !FK_SAFEGUARD(DROP)) return;
     if ((node->flags & FK_NODE_PAYLOAD) != 0)
         fk__payload_put(cache, node_payload(node));
+    else if (node->type == &fk__type_notice)
+        fk__watch_drop(cache, node);
     else if ((node->flags & FK_NODE_DROP) != 0)
         drop_data(cache, node->type, node->bytes);
     node->flags |= FK_NODE_MOVED;
@@ -222,6 +226,10 @@ void fk__node_view(const fk_node *node, uint32_t system, fk_msg *out)
         const fk_payload *payload = node_payload(node);
         out->data = payload->data;
         out->len = payload->len;
+    } else if (node->type == &fk__type_notice) {
+        out->type = &fk_type_fk_terminated;
+        out->data = fk__watch_terminated(node);
+        out->len = sizeof(fk_terminated);
     }
 }
 

@@ -24,7 +24,7 @@ enum {
     FK_NODE_DROP = 1,    /* the type has a drop function */
     FK_NODE_PAYLOAD = 2, /* the message is an fk_payload, its address the inline bytes */
     FK_NODE_TIMER = 4,   /* fired by a timer: see timer.c */
-    FK_NODE_AUTO = 8,    /* the runtime handles it: poison, identify */
+    FK_NODE_AUTO = 8,    /* the runtime handles it: poison, kill, identify, notices */
     FK_NODE_LIVE = 16,   /* held by a stash or a heap: not freed when the queue moves past it */
     FK_NODE_MOVED = 32,  /* its contents went elsewhere: nothing to drop */
     FK_NODE_NOTED = 64,  /* fk_fail() was called while it was handled */
@@ -51,10 +51,10 @@ typedef struct fk_node {
 _Static_assert(sizeof(void *) != 8 || offsetof(fk_node, bytes) == FK_NODE_HEADER,
                "the header is 32 bytes");
 
-/* Both have no size, so that they never take the short way, which does not look at types. */
+/* They have no size, so that they never take the short way, which does not look at types. */
 static inline bool fk__type_is_auto(const fk_type *type)
 {
-    return type == &fk_type_poison || type == &fk_type_identify;
+    return type == &fk_type_poison || type == &fk_type_identify || type == &fk_type_kill;
 }
 
 struct fk_payload {

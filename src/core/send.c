@@ -2,7 +2,9 @@
 #include "core/send.h"
 
 #include "core/box.h"
+#include "core/guardian.h"
 #include "core/mailbox.h"
+#include "core/terminate.h"
 #include "core/turn.h"
 
 static void discard(fk_local *local, fk_reason reason, fk_ref to, fk_node *node)
@@ -182,19 +184,42 @@ fk_err fk_reply(fk_ctx *ctx, fk_out msg)
     return tell(ctx, ctx->msg.sender, msg);
 }
 
+/* Asked to stop, a guardian takes everything with it, in order. */
+static fk_err stop_guardian(fk_system *sys, fk_local *local, const fk_cell *cell)
+{
+    if (cell == sys->top.temp || cell == sys->top.dead_letters) return FK_E_RESERVED_NAME;
+    fk__terminate_begin(sys, local, "a guardian was stopped");
+    return FK_OK;
+}
+
 fk_err fk_stop(fk_system *sys, fk_ref ref)
 {
     fk_local *local = fk__local_enter(sys);
     fk_cell *cell = fk__cell_resolve(sys, ref);
-    if (cell != NULL) fk__cell_ask_stop(local, cell, ref.generation);
+    fk_err err = cell != NULL ? FK_OK : FK_E_DEAD;
+    if (cell != NULL && fk__is_top(sys, cell))
+        err = stop_guardian(sys, local, cell);
+    else if (cell != NULL)
+        fk__cell_ask_stop(local, cell, ref.generation);
     fk__local_leave(local);
-    return cell != NULL ? FK_OK : FK_E_DEAD;
+    return err;
+}
+
+fk_err fk_system_tell(fk_system *sys, fk_out msg)
+{
+    return fk_send(sys, fk_guardian(sys, FK_GUARDIAN_USER), msg);
 }
 
 fk_err fk_poison(fk_system *sys, fk_ref ref)
 {
     if (!fk_is_alive(sys, ref)) return FK_E_DEAD;
     return fk_send(sys, ref, (fk_out){ &fk_type_poison, "" });
+}
+
+fk_err fk_kill(fk_system *sys, fk_ref ref)
+{
+    if (!fk_is_alive(sys, ref)) return FK_E_DEAD;
+    return fk_send(sys, ref, (fk_out){ &fk_type_kill, "" });
 }
 
 bool fk_is_alive(fk_system *sys, fk_ref ref)

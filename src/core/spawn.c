@@ -3,9 +3,11 @@
 
 #include "core/box.h"
 #include "core/children.h"
+#include "core/event.h"
 #include "core/extras.h"
 #include "core/mailbox.h"
 #include "core/path.h"
+#include "core/supervise.h"
 
 enum { AUTONAME_MOST = 12 }; /* bytes of a generated name */
 
@@ -22,7 +24,18 @@ static fk_err props_check(const fk_props *props)
         return FK_E_INVALID;
     }
     if (props->init != NULL && props->state_size == 0) return FK_E_INVALID;
-    return FK_OK;
+    return fk__strategy_check(&props->strategy);
+}
+
+/* Twice, when there is something to begin with: a restart needs it again. */
+static void state_init(void *state, const fk_props *props)
+{
+    if (props->init == NULL) {
+        memset(state, 0, props->state_size);
+        return;
+    }
+    memcpy(state, props->init, props->state_size);
+    memcpy((char *)state + props->state_size, props->init, props->state_size);
 }
 
 /* Everything that can fail, on a cell that nobody knows yet. */
@@ -32,18 +45,15 @@ static fk_err equip(fk_local *local, fk_cell *cell, const fk_props *props, uint3
     cell->flags = FK_CELL_HALTED;
     cell->state = props->state;
     if (props->state_size != 0) {
-        cell->state = fk__cache_alloc(&local->cache, props->state_size, FK_SITE("actor's state"));
+        cell->state = fk__cache_alloc(&local->cache, fk__state_size(props), FK_SITE("actor's state"));
         if (cell->state == NULL) return local->cache.err;
         cell->flags |= FK_CELL_OWNED;
-        if (props->init != NULL)
-            memcpy(cell->state, props->init, props->state_size);
-        else
-            memset(cell->state, 0, props->state_size);
+        state_init(cell->state, props);
     }
-    if (props->mailbox >= FK_MAILBOX_PRIORITY) {
-        FK_TRY(fk__extras_need(local, cell));
-        cell->flags |= FK_CELL_FRONT;
-    }
+    bool has_heap = props->mailbox >= FK_MAILBOX_PRIORITY;
+    /* Who keeps children at a restart counts those that go: restart.c. */
+    if (has_heap || props->before_restart != NULL) FK_TRY(fk__extras_need(local, cell));
+    if (has_heap) cell->flags |= FK_CELL_FRONT;
     if (props->mailbox == FK_MAILBOX_BOUNDED) {
         fk_box *box;
         uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED) + 1;
@@ -79,7 +89,7 @@ static void strip(fk_local *local, fk_cell *cell, uint32_t gate)
         cell->extras = NULL;
     }
     if ((cell->flags & FK_CELL_OWNED) != 0) {
-        fk__cache_free(&local->cache, cell->state, cell->props->state_size);
+        fk__cache_free(&local->cache, cell->state, fk__state_size(cell->props));
     }
     cell->state = NULL;
     cell->flags = FK_CELL_HALTED;
@@ -110,6 +120,12 @@ static fk_err place_check(const fk_system *sys, const fk_cell *parent, size_t na
     return len > path_max && path_max < UINT16_MAX ? FK_E_LIMIT : FK_OK;
 }
 
+/* Children of such a parent are told apart by their age, and their uids tell that. */
+static bool is_ordered(const fk_cell *parent)
+{
+    return parent != NULL && parent->props->strategy.kind == FK_REST_FOR_ONE;
+}
+
 /* Where in the tree the cell is, when it has its name. */
 static void place_note(fk_cell *cell, const fk_cell *parent, size_t name_len)
 {
@@ -117,6 +133,13 @@ static void place_note(fk_cell *cell, const fk_cell *parent, size_t name_len)
     cell->ended.depth = parent != NULL ? add_up(parent->ended.depth, 1) : 0;
     cell->ended.path_len =
         parent != NULL ? add_up(parent->ended.path_len, 1 + (uint32_t)name_len) : 0;
+}
+
+/* Seq_cst: the child is in its parent's table already, so either we see this, or the parent, which
+ * sets it first and then looks at its children, sees the child (supervise.c). */
+static bool is_held(const fk_cell *parent)
+{
+    return (fk__half_load(&parent->gate, FK_SEQ_CST) & FK_GATE_HELD) != 0;
 }
 
 fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const uint64_t *uid,
@@ -127,8 +150,10 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const uint64_t *
     uint32_t gate = 0;
     FK_TRY(props_check(props));
     if (parent != NULL) FK_TRY(place_check(sys, parent, name.len != 0 ? name.len : AUTONAME_MOST));
-    if (fk__half_load(&sys->stopping, FK_ACQUIRE) != 0) return FK_E_STOPPING;
     bool is_guardian = uid != NULL && *uid == 0;
+    uint32_t closed = fk__half_load(&sys->stopping, FK_ACQUIRE);
+    if (closed == FK_SPAWN_STOPPING) return FK_E_STOPPING;
+    if (closed != FK_SPAWN_OPEN && !is_guardian) return FK_E_NOT_BOOTSTRAPPED;
     if (!is_guardian) FK_TRY(fk__actor_count(sys));
     fk_err err = fk__cell_get(local, &cell);
     if (err != FK_OK) {
@@ -150,15 +175,21 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const uint64_t *
     cell->receive = props->receive;
     fk__word_store(&cell->parent, (uintptr_t)parent, FK_RELAXED);
     cell->u.watchers = NULL;
+    fk__half_store(&cell->ended.word, 0, FK_RELAXED);
     cell->suspended = 0;
     cell->closed = 0;
     cell->child_counter = 0;
     cell->home = local->worker != NULL ? (uint16_t)local->worker->id : 0;
-    cell->uid = uid == NULL ? fk__local_uid(local) : *uid;
+    cell->uid = uid != NULL ? *uid : is_ordered(parent) ? fk__local_uid_fresh(local) : fk__local_uid(local);
     place_note(cell, parent, name.len);
     bool has_start = props->start != NULL;
     cell->life = has_start ? FK_LIFE_STARTING : FK_LIFE_RUNNING;
     if (!has_start) cell->flags &= (uint8_t)~FK_CELL_HALTED;
+    if (parent != NULL && is_held(parent)) { /* then it will be told when that is over */
+        cell->suspended = FK_HELD_PARENT;
+        cell->flags |= FK_CELL_HALTED;
+        gate |= FK_GATE_HELD;
+    }
     if (props->throughput != 0) cell->flags |= FK_CELL_LIMITED;
     uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED) + 1;
     FK_ASSERT((generation & 1) == 1);
@@ -167,6 +198,7 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const uint64_t *
     fk__half_store(&cell->generation, generation, FK_RELEASE);
     fk__stat_add(&local->stats.spawned, 1);
     *out = (fk_ref){ cell->slot, generation, sys->id };
+    if (!has_start) fk__publish_life(local, FK_EVENT_STARTED, *out, FK_OK);
     token_release(local, cell, has_start);
     return FK_OK;
 }
@@ -198,6 +230,7 @@ fk_err fk_spawn(fk_system *sys, fk_str name, const fk_props *props, fk_ref *out)
 {
     if (sys == NULL) return FK_E_INVALID;
     FK_TRY(name_check(sys, name, out));
+    if (sys->top.user == NULL) return FK_E_NOT_BOOTSTRAPPED;
     fk_local *local = fk__local_enter(sys);
     fk_err err = fk__spawn(local, sys->top.user, name, NULL, props, out);
     fk__local_leave(local);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "core/system.h"
 
+#include "core/boot.h"
 #include "core/box.h"
 #include "core/children.h"
 #include "core/claim.h"
+#include "core/extras.h"
 #include "core/guardian.h"
 #include "core/mailbox.h"
 #include "core/path.h"
+#include "core/terminate.h"
 #include "core/turn.h"
+#include "core/watch.h"
 
 enum {
     SYSTEM_BLOCK = sizeof(fk_system) + FK_CACHE_LINE, /* the port aligns to 16 bytes only */
@@ -93,12 +97,15 @@ static void configure(fk_system *sys, const fk_system_config *config, fk_str nam
     sys->on_failure = config->on_failure;
     sys->on_event = config->on_event;
     sys->uid_next = 1;
+    sys->top.count = FK_GUARDIANS;
+    fk__half_init(&sys->stopping, FK_SPAWN_BOOTING);
+    fk__half_init(&sys->termination, FK_TERMINATION_BOOTING);
     sys->uid_seed = (uint32_t)(seed[0] >> 32);
     memcpy(sys->name, name.ptr, name.len);
 }
 
-fk_err fk__system_create(const fk_system_config *config, const fk_port *port, uint32_t workers,
-                         fk_system **out)
+fk_err fk__system_make(const fk_system_config *config, const fk_port *port, uint32_t workers,
+                       fk_system **out)
 {
     fk_str name = config->name != NULL ? fk_str_of(config->name) : FK_STR("fraktor");
     fk_mem mem;
@@ -123,7 +130,7 @@ fk_err fk__system_create(const fk_system_config *config, const fk_port *port, ui
     if (err == FK_OK) err = fk__slots_init(&sys->slots, &sys->mem, slots);
     if (err == FK_OK) err = fk__claims_create(sys, config->claims_max);
     if (err == FK_OK) err = fk__dispatch_init(sys, workers);
-    if (err == FK_OK) err = fk__guardians_create(sys);
+    if (err == FK_OK) err = fk__root_create(sys);
     if (err != FK_OK) {
         fk__system_destroy(sys);
         return err;
@@ -132,13 +139,18 @@ fk_err fk__system_create(const fk_system_config *config, const fk_port *port, ui
     return FK_OK;
 }
 
-void fk__system_begin_stop(fk_system *sys)
+fk_err fk__system_create(const fk_system_config *config, const fk_port *port, uint32_t workers,
+                         fk_system **out)
 {
-    fk__half_store(&sys->stopping, 1, FK_SEQ_CST);
-    fk_local *local = fk__local_enter(sys);
-    uint32_t generation = fk__half_load(&sys->top.root->generation, FK_RELAXED);
-    if ((generation & 1) != 0) fk__cell_ask_stop(local, sys->top.root, generation);
-    fk__local_leave(local);
+    fk_system *sys = NULL;
+    FK_TRY(fk__system_make(config, port, workers, &sys));
+    fk_err err = fk__boot_all(sys, config);
+    if (err != FK_OK) {
+        fk__system_destroy(sys);
+        return fk__boot_error(config, err);
+    }
+    *out = sys;
+    return FK_OK;
 }
 
 bool fk__system_is_down(const fk_system *sys)
@@ -166,8 +178,14 @@ static void cell_sweep(fk_system *sys, fk_cell *cell)
         }
         link = next;
     }
+    fk__watch_sweep(local, cell);
     if (cell->life == FK_LIFE_FREE || cell->life == FK_LIFE_REMOTE) return;
-    fk__name_free(local, fk__label_name(cell->label)); /* a guardian of a system that never ran */
+    /* A guardian of a system that never ran. */
+    fk__extras_abandon(local, cell);
+    fk__name_free(local, fk__label_name(cell->label));
+    if ((cell->flags & FK_CELL_OWNED) != 0) {
+        fk__cache_free(&local->cache, cell->state, fk__state_size(cell->props));
+    }
     fk__children_abandon(local, cell);
 }
 
@@ -185,6 +203,7 @@ void fk__system_destroy(fk_system *sys)
     fk__slots_fini(&sys->slots, &sys->mem);
     fk__props_fini(sys);
     fk__claims_destroy(sys);
+    fk__terminate_fini(sys);
     for (uint32_t i = 0; i < FK_OUTSIDE_LOCALS; i++) fk__cache_fini(&sys->outside[i].cache);
     fk__pool_fini(&sys->pool);
     fk_mem mem = sys->mem;
@@ -205,7 +224,8 @@ void fk__system_check(const fk_system *sys)
             FK_ASSERT(!idle || alive == (cell->life != FK_LIFE_FREE));
             /* A5: an idle actor that takes messages has none. */
             bool takes = (cell->flags & FK_CELL_HALTED) == 0;
-            FK_ASSERT(!idle || takes == (cell->life == FK_LIFE_RUNNING && cell->suspended == 0));
+            bool is_held = (cell->suspended & FK_HELD) != 0;
+            FK_ASSERT(!idle || takes == (cell->life == FK_LIFE_RUNNING && !is_held));
             FK_ASSERT(!idle || !takes || fk__mailbox_is_empty(cell));
             FK_ASSERT(!idle || !fk__mailbox_has_signal(cell));
         }
@@ -248,7 +268,7 @@ void fk_stats_get(fk_system *sys, fk_stats *out)
         out->parks += read_stat(&w->parks);
     }
     fk__mem_unlock(&sys->mem, &sys->lock);
-    out->spawned -= FK_GUARDIANS; /* those are not the user's */
+    out->spawned -= sys->top.count; /* those are not the user's */
     out->actors = out->spawned - out->stopped;
     out->memory = fk__word_load(&sys->mem.used, FK_RELAXED);
 }

@@ -12,6 +12,9 @@
 
 typedef struct fk_interned fk_interned;
 typedef struct fk_claims fk_claims;
+typedef struct fk_farewell fk_farewell;
+
+enum { FK_SPAWN_OPEN = 0, FK_SPAWN_STOPPING, FK_SPAWN_BOOTING };
 
 /* What the core wants from the part above that owns the threads. Filled before the system runs. */
 typedef struct fk_host_ops {
@@ -55,7 +58,15 @@ struct fk_system {
     /* The top of the tree, for as long as the system exists: their slots are never used again. */
     struct {
         fk_cell *root, *user, *system, *temp, *dead_letters;
+        uint32_t count; /* of all children of the root, and itself */
     } top;
+    struct {
+        fk_ref ref;
+        fk_half alive;
+    } guardians[FK_GUARDIAN_ROOT + 1];
+    fk_half termination;    /* fk_termination */
+    fk_farewell *farewells; /* under lock: the last one given */
+    bool is_farewell_over;  /* under lock */
     fk_lock lock; /* of interned, boxes, uids, pinned workers */
     fk_interned *interned[64];
     uint32_t interned_count;
@@ -64,7 +75,7 @@ struct fk_system {
     uint64_t uid_next; /* numbers given out to threads: see fk__uid_of() */
     uint32_t uid_seed;
     uint32_t reporting; /* without host.reporting: see deadletter.c */
-    fk_half stopping;   /* no more spawning */
+    fk_half stopping;   /* FK_SPAWN_*: whether anybody can be spawned */
     fk_half waiters;    /* threads in fk_await_stopped */
     fk_half stops;      /* changes with each stop while there are waiters; what they wait on */
     fk_path_options paths;
@@ -82,11 +93,13 @@ struct fk_system {
     fk_local outside[FK_OUTSIDE_LOCALS];
 };
 
-/* Makes a system that is not running: no threads, `workers` of them expected. */
+/* Makes a system that has only a root: boot.h makes the rest. `workers` of them are expected. */
+FK_MUST_USE fk_err fk__system_make(const fk_system_config *config, const fk_port *port,
+                                   uint32_t workers, fk_system **out);
+/* Makes a system that needs nothing but threads to run. */
 FK_MUST_USE fk_err fk__system_create(const fk_system_config *config, const fk_port *port,
                                      uint32_t workers, fk_system **out);
-/* Asks everything to stop; fk__system_is_down() tells when it has. */
-void fk__system_begin_stop(fk_system *sys);
+/* After fk_terminate(): everything has stopped. */
 bool fk__system_is_down(const fk_system *sys);
 /* Nothing may run any more. */
 void fk__system_destroy(fk_system *sys);
@@ -164,6 +177,12 @@ static inline fk_err fk__actor_count(fk_system *sys)
 static inline void fk__actor_uncount(fk_system *sys)
 {
     if (FK_UNLIKELY(sys->actors_max != 0)) fk__word_add(&sys->actors, (uintptr_t)-1, FK_RELAXED);
+}
+
+/* Bytes that an actor's state takes, with what it begins with. */
+static inline size_t fk__state_size(const fk_props *props)
+{
+    return props->init != NULL ? props->state_size * 2 : props->state_size;
 }
 
 /* intern.c: a copy of props that lives as long as the system; equal props share one. */

@@ -146,6 +146,19 @@ static void end(fk_worker *worker, fk_cell *cell, fk_timer *timer)
     }
 }
 
+void fk__timers_reset(fk_worker *worker, fk_cell *cell)
+{
+    const fk_timers *timers = &cell->extras->timers;
+    for (uint32_t i = 0; i < timers->bucket_count; i++) {
+        fk_timer *timer = timers->bucket[i];
+        while (timer != NULL) {
+            fk_timer *next = timer->chain;
+            if (timer->kind != TIMER_RECEIVE_TIMEOUT) end(worker, cell, timer);
+            timer = next;
+        }
+    }
+}
+
 void fk__timers_fini(fk_worker *worker, fk_cell *cell)
 {
     fk_timers *timers = &cell->extras->timers;

@@ -22,6 +22,8 @@ typedef struct fk_timers {
 
 /* Takes out what is due in `owner`'s wheel and sends it, on `worker`. */
 void fk__timers_run(fk_worker *worker, fk_worker *owner);
+/* Cancels all timers of a cell but the receive timeout. */
+void fk__timers_reset(fk_worker *worker, fk_cell *cell);
 /* Cancels all timers of a cell. */
 void fk__timers_fini(fk_worker *worker, fk_cell *cell);
 

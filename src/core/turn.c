@@ -10,8 +10,11 @@
 #include "base/safeguard.h"
 #include "core/box.h"
 #include "core/extras.h"
+#include "core/guardian.h"
 #include "core/mailbox.h"
 #include "core/select.h"
+#include "core/supervise.h"
+#include "core/watch.h"
 
 enum { MESSAGES_PER_CLOCK = 32, NODE_SPECIAL = FK_NODE_TIMER | FK_NODE_AUTO | FK_NODE_PAYLOAD };
 
@@ -55,10 +58,16 @@ static void handle_signals(fk_worker *worker, fk_cell *cell)
     uintptr_t marks;
     fk_link *link = fk__mailbox_take_signals(cell, &marks);
     while (link != NULL) {
-        fk_cell *child = FK_CONTAINER(link, fk_cell, ended.link);
-        link = fk__word_ptr(&link->next, FK_RELAXED);
-        fk__cell_child_ended(worker, cell, child);
+        fk_link *next = fk__word_ptr(&link->next, FK_RELAXED);
+        fk_signal *signal = FK_CONTAINER(link, fk_signal, link);
+        uint32_t kind = fk__half_load(&signal->word, FK_RELAXED) & FK_SIGNAL_KIND;
+        if (kind == FK_SIGNAL_CHILD)
+            fk__cell_child_signal(worker, cell, FK_CONTAINER(signal, fk_cell, ended));
+        else
+            fk__watch_signal(worker, cell, link, kind);
+        link = next;
     }
+    if ((marks & FK_SYSTEM_ORDER) != 0) fk__cell_ordered(worker, cell);
     if ((marks & FK_SYSTEM_STOP) == 0) return;
     uint32_t asked = fk__half_load(&cell->stop_generation, FK_ACQUIRE);
     if (asked == fk__half_load(&cell->generation, FK_RELAXED) || !FK_SAFEGUARD(STOP_GENERATION)) {
@@ -130,18 +139,39 @@ static void identify(fk_worker *worker, const fk_cell *cell, const fk_node *node
     fk__identify_answer(&worker->local, &msg, self);
 }
 
+/* Somebody whom the actor watches has ended. */
+static fk_err deliver_notice(fk_worker *worker, fk_cell *cell, fk_node *node)
+{
+    fk_node *from;
+    if (!fk__watch_arrived(worker, cell, node, &from, &worker->ctx.msg)) {
+        worker->unseen++;
+        return FK_OK;
+    }
+    fk_err err = deliver(worker, cell, from);
+    if (from != node) node_release(worker, cell, from);
+    return err;
+}
+
+/* What the runtime handles itself. */
+static fk_err deliver_auto(fk_worker *worker, fk_cell *cell, fk_node *node)
+{
+    if (node->type == &fk__type_notice) return deliver_notice(worker, cell, node);
+    worker->unseen++;
+    if (node->type == &fk_type_kill) return FK_E_KILLED;
+    if (node->type == &fk_type_identify)
+        identify(worker, cell, node);
+    else if (!fk__is_top(worker->sys, cell))
+        cell->flags |= FK_CELL_LEAVING;
+    else
+        fk_stop(worker->sys, fk__cell_ref(cell)); /* in order, if at all */
+    return FK_OK;
+}
+
 static fk_err deliver_any(fk_worker *worker, fk_cell *cell, fk_node *node)
 {
     if ((node->flags & NODE_SPECIAL) == 0) return deliver_plain(worker, cell, node);
     if ((node->flags & FK_NODE_TIMER) != 0) return deliver_timer(worker, cell, node);
-    if ((node->flags & FK_NODE_AUTO) != 0) {
-        worker->unseen++;
-        if (node->type == &fk_type_poison)
-            cell->flags |= FK_CELL_LEAVING;
-        else
-            identify(worker, cell, node);
-        return FK_OK;
-    }
+    if ((node->flags & FK_NODE_AUTO) != 0) return deliver_auto(worker, cell, node);
     fk__node_view(node, worker->sys->id, &worker->ctx.msg);
     return deliver(worker, cell, node);
 }
@@ -155,28 +185,13 @@ static void conclude(fk_worker *worker, fk_cell *cell, fk_node *node, fk_err err
         fk__timers_touch(worker, cell);
     }
     if (err != FK_OK)
-        fk__cell_failed(worker, cell, type, err);
+        fk__cell_failed(worker, cell, type, err, FK_PHASE_MESSAGE);
     else if ((cell->flags & FK_CELL_LEAVING) != 0)
         fk__cell_stop(worker, cell);
     worker->ctx.detail[0] = '\0';
 }
 
 /* ---- the turn ---------------------------------------------------------------------------- */
-
-static void run_start_hook(fk_worker *worker, fk_cell *cell)
-{
-    fk_ctx *ctx = &worker->ctx;
-    cell->life = FK_LIFE_RUNNING;
-    cell->flags &= (uint8_t)~FK_CELL_HALTED;
-    ctx->cell = cell;
-    ctx->node = NULL;
-    fk_err err = cell->props->start(ctx, cell->state);
-    if (err != FK_OK)
-        fk__cell_failed(worker, cell, NULL, err);
-    else if ((cell->flags & FK_CELL_LEAVING) != 0)
-        fk__cell_stop(worker, cell);
-    ctx->detail[0] = '\0';
-}
 
 /* The cell takes no user messages now: it sleeps on whatever is in its queue. */
 static bool turn_rest(fk_worker *worker, fk_cell *cell)
@@ -213,11 +228,16 @@ typedef struct outcome {
     bool ready;    /* there may be more: the token is still held */
 } outcome;
 
+static bool may_start(const fk_cell *cell)
+{
+    return cell->life == FK_LIFE_STARTING && (cell->suspended & FK_HELD) == 0;
+}
+
 /* The long way: everything that can be special. */
 static FK_COLD outcome turn_special(fk_worker *worker, fk_cell *cell, uint32_t budget,
                                     uint32_t done)
 {
-    if (cell->life == FK_LIFE_STARTING) run_start_hook(worker, cell);
+    if (may_start(cell)) fk__cell_start(worker, cell);
     if ((cell->flags & FK_CELL_LIMITED) != 0 && cell->props->throughput < budget) {
         budget = cell->props->throughput;
     }
@@ -225,6 +245,10 @@ static FK_COLD outcome turn_special(fk_worker *worker, fk_cell *cell, uint32_t b
         fk_link *link = fk__mailbox_peek(cell); /* before the signals: see turn_plain */
         if (FK_SAFEGUARD(SYSTEM_FIRST) || link == NULL) {
             if (fk__mailbox_has_signal(cell)) handle_signals(worker, cell);
+        }
+        if (may_start(cell)) { /* its parent was held until now */
+            fk__cell_start(worker, cell);
+            continue;
         }
         if ((cell->flags & FK_CELL_HALTED) != 0) {
             return (outcome){ done, turn_rest(worker, cell) };

@@ -23,7 +23,5 @@ void fk__cell_ask_stop(fk_local *local, fk_cell *cell, uint32_t generation);
 bool fk__cell_try_end(fk_worker *worker, fk_cell *cell);
 /* A child's last word to its parent. */
 void fk__cell_child_ended(fk_worker *worker, fk_cell *parent, fk_cell *child);
-/* The receive or start hook gave an error. */
-void fk__cell_failed(fk_worker *worker, fk_cell *cell, const fk_type *type, fk_err err);
 
 #endif /* FK_CORE_TURN_H */

@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/boot.h"
+#include "core/guardian.h"
+#include "fraktor/boot.h"
 #include "host/host.h"
 #include "remote/remote.h"
 
@@ -144,7 +147,13 @@ static fk_err host_create(fk_system *sys, bool threads)
     return err;
 }
 
-fk_err fk_system_start(const fk_system_config *config, fk_system **out)
+struct fk_boot {
+    fk_system *sys;
+    fk_system_config config;
+    bool threads;
+};
+
+fk_err fk_boot_create(const fk_system_config *config, fk_boot **out)
 {
     if (config == NULL || out == NULL) return FK_E_INVALID;
     fk_system_config own = *config;
@@ -154,9 +163,54 @@ fk_err fk_system_start(const fk_system_config *config, fk_system **out)
     bool threads = config->workers != FK_WORKERS_NONE;
     if (threads && port.wait == NULL) return FK_E_INVALID; /* stopping has to wait for them */
     uint32_t workers = !threads ? 1 : config->workers != 0 ? config->workers : cores();
-    fk_system *sys;
-    FK_TRY(fk__system_create(&own, &port, workers, &sys));
-    fk_err err = fk__remote_attach(sys, &own);
+    fk_system *sys = NULL;
+    void *memory;
+    FK_TRY(fk__system_make(&own, &port, workers, &sys));
+    fk_err err = fk__mem_alloc(&sys->mem, sizeof(fk_boot), FK_SITE("boot"), &memory);
+    if (err != FK_OK) {
+        fk__system_destroy(sys);
+        return err;
+    }
+    *out = memory;
+    **out = (fk_boot){ sys, own, threads };
+    return FK_OK;
+}
+
+/* The block goes, the system stays. */
+static fk_system *boot_end(fk_boot *boot)
+{
+    fk_system *sys = boot->sys;
+    fk__mem_free(&sys->mem, boot, sizeof(*boot));
+    return sys;
+}
+
+fk_err fk_boot_guardian(fk_boot *boot, fk_guardian_kind kind, const fk_props *props,
+                        const fk_strategy *strategy)
+{
+    bool is_plain = props == NULL && strategy == NULL && kind == FK_GUARDIAN_USER;
+    if (is_plain) props = boot->config.user_guardian;
+    if (is_plain) strategy = boot->config.user_strategy;
+    return fk__guardian_create(boot->sys, kind, props, strategy);
+}
+
+fk_err fk_boot_extra(fk_boot *boot, fk_str name, const fk_props *props, fk_ref *out)
+{
+    return fk__boot_extra(boot->sys, name, props, out);
+}
+
+void fk_boot_abandon(fk_boot *boot)
+{
+    if (boot != NULL) fk__system_destroy(boot_end(boot));
+}
+
+fk_err fk_boot_finish(fk_boot *boot, fk_system **out, fk_guardian_kind *missing)
+{
+    if (boot == NULL || out == NULL) return FK_E_INVALID;
+    fk_system_config config = boot->config;
+    bool threads = boot->threads;
+    fk_system *sys = boot_end(boot);
+    fk_err err = fk__boot_finish(sys, missing);
+    if (err == FK_OK) err = fk__remote_attach(sys, &config);
     if (err != FK_OK) {
         fk__system_destroy(sys);
         return err;
@@ -166,17 +220,30 @@ fk_err fk_system_start(const fk_system_config *config, fk_system **out)
     return FK_OK;
 }
 
+fk_err fk_system_start(const fk_system_config *config, fk_system **out)
+{
+    fk_boot *boot = NULL;
+    if (out == NULL) return FK_E_INVALID;
+    FK_TRY(fk_boot_create(config, &boot));
+    fk_err err = fk_boot_guardian(boot, FK_GUARDIAN_USER, NULL, NULL);
+    if (err == FK_OK) err = fk_boot_guardian(boot, FK_GUARDIAN_SYSTEM, NULL, NULL);
+    if (err == FK_OK)
+        err = fk_boot_finish(boot, out, NULL);
+    else
+        fk_boot_abandon(boot);
+    return fk__boot_error(config, err);
+}
+
 fk_err fk_system_stop(fk_system *sys)
 {
     if (sys == NULL) return FK_E_INVALID;
     fk_host *host = fk__host_of(sys);
     if (fk__host_inside == sys || *host_reporting(host) != 0) return FK_E_STATE;
-    fk_ref root = fk__cell_ref(sys->top.root);
-    fk__system_begin_stop(sys);
+    fk_terminate(sys);
     if (host->fd >= 0) {
         while (!fk__system_is_down(sys)) fk_host_run_once(sys, FK_NEVER);
     } else {
-        fk_err err = fk_await_stopped(sys, root, FK_NEVER);
+        fk_err err = fk_await_termination(sys, FK_NEVER);
         if (err != FK_OK) return err;
     }
     host_destroy(host);

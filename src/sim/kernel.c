@@ -12,6 +12,12 @@ static fk_ledger *const l = &fk__ledger;
 
 enum { RESTS_WITH_FAULTS = 200 };
 
+static void on_event(void *user, const fk_event *event)
+{
+    (void)user;
+    if (event->kind == FK_EVENT_STOPPED) fk__person_stopped(event->actor);
+}
+
 static void on_failure(void *user, const fk_failure *failure)
 {
     (void)user;
@@ -99,13 +105,16 @@ static fk_system *create(void)
 {
     const fk_swarm *s = fk__world_swarm();
     fk_port port = fk__world_port();
+    const fk_strategy stopping = { .decide = fk_decide_stop };
     fk_system_config config = { .name = "sim",
+                                .user_strategy = &stopping,
                                 .throughput = s->throughput,
                                 .slice = s->slice,
                                 .actors_max = s->actors_max,
                                 .pools_malloc = s->is_direct,
                                 .on_dead_letter = fk__kernel_letter,
-                                .on_failure = on_failure };
+                                .on_failure = on_failure,
+                                .on_event = on_event };
     fk_system *sys = NULL;
     fk__world_set_faults(s->creation_fails);
     while (fk__system_create(&config, &port, s->workers, &sys) != FK_OK) {
@@ -207,8 +216,11 @@ static void stop_and_destroy(fk_system *sys)
     fk_ref root = fk__cell_ref(sys->top.root);
     fk__ledger_note(FK_FACT_STOPPING, FK_NOBODY, FK_NOBODY, 0, 0);
     l->is_stopping = true;
-    fk__system_begin_stop(sys);
-    if (fk__world_one_in(4)) fk__system_begin_stop(sys); /* twice is once */
+    if (fk__world_one_in(2))
+        fk_terminate(sys);
+    else
+        fk_terminate_now(sys);
+    if (fk__world_one_in(4)) fk_terminate(sys); /* twice is once */
     if (fk_await_stopped(sys, root, FK_NEVER) != FK_OK) {
         fk__world_fail("A14", "the system does not stop");
     }

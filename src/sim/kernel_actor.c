@@ -190,6 +190,7 @@ void fk__kernel_spawn(fk_ctx *ctx, uint32_t parent, bool is_named)
     uint32_t alive_max = s->actors_max != 0 ? s->actors_max + 2 : s->actors_alive;
     fk_person person = { .parent = (uint16_t)parent };
     fk_props props = { 0 };
+    props.strategy.decide = fk_decide_stop;
     sim_body body = { .canary = CANARY };
     fk_ref ref = FK_REF_NONE;
     char name[16] = "";

@@ -163,7 +163,7 @@ typedef struct fk_person {
     bool is_refused; /* the spawn failed */
     bool is_spawned; /* the spawn returned */
     bool has_start, is_pinned;
-    bool is_started, is_stopping, is_gone;
+    bool is_started, is_stillborn, is_stopping, is_gone;
     bool is_busy;    /* a hook or receive is running */
     bool is_leaving; /* must handle nothing more */
     bool is_asked;   /* somebody asked it to stop, or is about to */
@@ -262,6 +262,7 @@ void fk__person_ask_stop(uint32_t actor, uint32_t by);
 void fk__person_asked_stop(uint32_t actor, fk_err err);
 void fk__person_poison(uint32_t actor);
 void fk__person_failed(fk_ref ref);
+void fk__person_stopped(fk_ref ref);
 void fk__person_become(uint32_t actor, uint32_t behaviour);
 void fk__person_unbecome(uint32_t actor, fk_err err);
 /* What it holds goes to the stash; the whole stash goes to the front. */

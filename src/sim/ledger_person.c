@@ -118,6 +118,7 @@ void fk__person_end_start(uint32_t actor, fk_err err)
     fk__ledger_note(FK_FACT_STARTED, actor, FK_NOBODY, 0, (uint32_t)err);
     p->is_started = true;
     p->is_busy = false;
+    p->is_stillborn = err != FK_OK;
     if (err != FK_OK) p->is_leaving = true;
 }
 
@@ -370,6 +371,17 @@ void fk__person_end_stop(uint32_t actor)
     p->is_gone = true;
     if (p->is_spawned) l->alive--;
     if (p->parent != FK_NOBODY) l->person[p->parent].children--;
+}
+
+/* Whose start failed has no stop hook. */
+void fk__person_stopped(fk_ref ref)
+{
+    for (uint32_t i = 0; i < l->person_count; i++) {
+        const fk_person *p = &l->person[i];
+        if (!p->is_stillborn || !fk_ref_equal(p->ref, ref)) continue;
+        fk__person_begin_stop(i, ref);
+        fk__person_end_stop(i);
+    }
 }
 
 void fk__person_check_ended(void)

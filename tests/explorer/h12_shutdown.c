@@ -92,7 +92,7 @@ static void thread(void *state, uint32_t id)
     world *w = state;
     fk_system *sys = the_kernel.sys;
     if (id == 0) {
-        fk__system_begin_stop(sys);
+        fk_terminate_now(sys);
         kernel_barrier(); /* it would sleep here */
         fk__explore_await(is_down, sys);
         fk__dispatch_shutdown(sys);

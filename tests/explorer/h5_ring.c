@@ -102,7 +102,7 @@ static void finish(void *state)
         fk__explore_check(r->got[i] == 1, "a cell was lost");
     }
     fk__explore_check(r->worker[OWNER]->overflow_len == 0, "the overflow's length is wrong");
-    fk__system_begin_stop(the_kernel.sys);
+    fk_terminate_now(the_kernel.sys);
     kernel_settle();
     kernel_end(false);
 }

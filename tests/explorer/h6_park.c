@@ -131,7 +131,7 @@ static void park_finish(void *state)
     const parking *p = state;
     for (uint32_t i = 0; i < p->cells; i++) fk__explore_check(p->ran[i] == 1, "lost work");
     check_parked();
-    fk__system_begin_stop(the_kernel.sys);
+    fk_terminate_now(the_kernel.sys);
     kernel_settle();
     kernel_end(false);
 }
@@ -299,7 +299,7 @@ static void local_thread(void *state, uint32_t id)
 static void local_finish(void *state)
 {
     (void)state;
-    fk__system_begin_stop(the_kernel.sys);
+    fk_terminate_now(the_kernel.sys);
     kernel_settle();
     kernel_end(false);
 }

@@ -469,7 +469,7 @@ static inline void kernel_end(bool stop)
     if (stop) {
         kernel_settle();
         fk__system_check(sys);
-        fk__system_begin_stop(sys);
+        fk_terminate_now(sys);
         kernel_settle();
         fk__explore_check(fk__system_is_down(sys), "the system does not stop");
     }
