@@ -55,7 +55,8 @@ fk_err fk__boot_finish(fk_system *sys, fk_guardian_kind *missing)
 
 fk_err fk__boot_all(fk_system *sys, const fk_system_config *config)
 {
-    FK_TRY(fk__guardian_create(sys, FK_GUARDIAN_USER, config->user_guardian, config->user_strategy));
+    FK_TRY(
+        fk__guardian_create(sys, FK_GUARDIAN_USER, config->user_guardian, config->user_strategy));
     FK_TRY(fk__guardian_create(sys, FK_GUARDIAN_SYSTEM, NULL, NULL));
     return fk__boot_finish(sys, NULL);
 }

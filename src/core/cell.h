@@ -49,7 +49,7 @@ typedef enum fk_life {
     FK_LIFE_RUNNING,
     FK_LIFE_RESTARTING, /* has left its old state; waits for children that it stopped */
     FK_LIFE_STOPPING,   /* no more user messages; waits for its children */
-    FK_LIFE_REMOTE    /* a proxy: what arrives is for a former tenant, and a dead letter */
+    FK_LIFE_REMOTE      /* a proxy: what arrives is for a former tenant, and a dead letter */
 } fk_life;
 
 /* What stands for an actor of another system; its maker, the remote part, knows more of it. */
@@ -73,7 +73,7 @@ enum {
     /* Child to parent. */
     FK_WORD_FAILED = 1, /* it waits for the parent to decide */
     FK_WORD_ENDED = 2,
-    FK_WORD_QUEUED = 1 << 10, /* because of a failure the signal is on its way */
+    FK_WORD_QUEUED = 1 << 10,   /* because of a failure the signal is on its way */
     FK_WORD_AT_START = 1 << 11, /* both: in a child */
     FK_WORD_AT_RESTART = 1 << 12,
     /* The parent's notes. */

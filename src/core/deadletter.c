@@ -50,7 +50,7 @@ static void report(fk_local *local, fk_reason reason, fk_ref to, fk_str path, co
     fk_system *sys = local->sys;
     if (msg->type == &fk_type_poison || msg->type == &fk_type_kill) return; /* come true */
     if (msg->type == &fk_type_fk_terminated) return; /* who would have been told has ended */
-    if (msg->type == &fk__type_tick) return;  /* nobody's business but ours */
+    if (msg->type == &fk__type_tick) return;         /* nobody's business but ours */
     if (msg->type == &fk_type_identify) {
         fk__identify_answer(local, msg, FK_REF_NONE);
         return;

@@ -127,8 +127,7 @@ fk_err fk__guardians_link(fk_system *sys)
     FK_TRY(create(sys, FK_STR("deadLetters"), &DEAD_LETTERS, &sys->top.dead_letters));
     fk_local *local = fk__local_enter(sys);
     /* Nothing runs yet, so their tokens are ours. */
-    fk_err err =
-        fk__watch(local, sys->top.system, sys->guardians[FK_GUARDIAN_USER].ref, NULL);
+    fk_err err = fk__watch(local, sys->top.system, sys->guardians[FK_GUARDIAN_USER].ref, NULL);
     if (err == FK_OK) {
         err = fk__watch(local, sys->top.root, sys->guardians[FK_GUARDIAN_SYSTEM].ref, NULL);
     }

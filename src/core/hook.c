@@ -32,7 +32,8 @@ typedef struct fk_hook_due {
 static const fk_type fk_type_fk_hook_register_msg = { "fk_hook_register",
                                                       sizeof(fk_hook_register_msg),
                                                       _Alignof(fk_hook_register_msg), NULL };
-static const fk_type fk_type_fk_hook_done_msg = { "fk_hook_done", sizeof(fk_hook_done_msg), 1, NULL };
+static const fk_type fk_type_fk_hook_done_msg = { "fk_hook_done", sizeof(fk_hook_done_msg), 1,
+                                                  NULL };
 static const fk_type fk_type_fk_hook_due = { "fk_hook_due", sizeof(fk_hook_due),
                                              _Alignof(fk_hook_due), NULL };
 const fk_type fk_type_fk_termination_hook = { "fk_termination_hook", sizeof(fk_termination_hook),

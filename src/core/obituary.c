@@ -19,7 +19,8 @@ void fk__obituaries_destroy(fk_worker *worker)
 {
     fk_obituaries *all = worker->obituaries;
     if (all == NULL) return;
-    for (uint32_t i = 0; i < OBITUARIES; i++) fk__name_free(&worker->local, fk__label_name(all->entry[i].label));
+    for (uint32_t i = 0; i < OBITUARIES; i++)
+        fk__name_free(&worker->local, fk__label_name(all->entry[i].label));
     fk__mem_free(&worker->sys->mem, all, sizeof(*all));
     worker->obituaries = NULL;
 }

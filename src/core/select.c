@@ -95,7 +95,8 @@ static fk_err step_pattern(fk_system *sys, fk_ref at, fk_str pattern, uint64_t u
         if (((generation & 1) == 0 && FK_SAFEGUARD(SELECT_ALIVE)) || is_hidden(sys, child))
             continue;
         if (uid != 0 && uid != child->uid) continue;
-        if (!fk_path_match(sys->paths.rules, pattern, fk__label_text(child->label, generated))) continue;
+        if (!fk_path_match(sys->paths.rules, pattern, fk__label_text(child->label, generated)))
+            continue;
         err = walk_add(to, (fk_ref){ child->slot, generation, sys->id });
     }
     fk__mem_unlock(&sys->mem, &parent->children_lock);

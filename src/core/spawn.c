@@ -13,18 +13,28 @@ enum { AUTONAME_MOST = 12 }; /* bytes of a generated name */
 
 static fk_err props_check(const fk_props *props)
 {
-    if (props == NULL || props->receive == NULL) return FK_E_INVALID;
+    if (props->receive == NULL) return FK_E_INVALID;
     if (props->size != 0 && props->size < sizeof(fk_props)) return FK_E_INVALID;
     if ((unsigned)props->mailbox > FK_MAILBOX_CONTROL) return FK_E_INVALID;
     if ((unsigned)props->overflow > FK_OVERFLOW_BLOCK) return FK_E_INVALID;
     if ((unsigned)props->dispatcher > FK_DISPATCHER_PINNED) return FK_E_INVALID;
     if (props->mailbox == FK_MAILBOX_BOUNDED && props->capacity == 0) return FK_E_INVALID;
     if (props->mailbox >= FK_MAILBOX_PRIORITY && props->priority == NULL) return FK_E_INVALID;
+    if (props->init != NULL && props->state_size == 0) return FK_E_INVALID;
+    return fk__strategy_check(&props->strategy);
+}
+
+/* Checks them and finds the system's copy. Those of the last spawn have been through this. */
+static fk_err props_take(fk_local *local, const fk_props *props, const fk_props **out)
+{
+    if (props == NULL) return FK_E_INVALID;
     if (props->state != NULL && (props->state_size != 0 || props->init != NULL)) {
         return FK_E_INVALID;
     }
-    if (props->init != NULL && props->state_size == 0) return FK_E_INVALID;
-    return fk__strategy_check(&props->strategy);
+    *out = local->props_last;
+    if (fk__props_are_last(local, props)) return FK_OK;
+    FK_TRY(props_check(props));
+    return fk__props_intern(local, props, out);
 }
 
 /* Twice, when there is something to begin with: a restart needs it again. */
@@ -45,7 +55,8 @@ static fk_err equip(fk_local *local, fk_cell *cell, const fk_props *props, uint3
     cell->flags = FK_CELL_HALTED;
     cell->state = props->state;
     if (props->state_size != 0) {
-        cell->state = fk__cache_alloc(&local->cache, fk__state_size(props), FK_SITE("actor's state"));
+        cell->state =
+            fk__cache_alloc(&local->cache, fk__state_size(props), FK_SITE("actor's state"));
         if (cell->state == NULL) return local->cache.err;
         cell->flags |= FK_CELL_OWNED;
         state_init(cell->state, props);
@@ -147,8 +158,9 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const uint64_t *
 {
     fk_system *sys = local->sys;
     fk_cell *cell;
+    const fk_props *interned;
     uint32_t gate = 0;
-    FK_TRY(props_check(props));
+    FK_TRY(props_take(local, props, &interned));
     if (parent != NULL) FK_TRY(place_check(sys, parent, name.len != 0 ? name.len : AUTONAME_MOST));
     bool is_guardian = uid != NULL && *uid == 0;
     uint32_t closed = fk__half_load(&sys->stopping, FK_ACQUIRE);
@@ -162,8 +174,8 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const uint64_t *
     }
     FK_ASSERT(cell->life == FK_LIFE_FREE);
     FK_ASSERT(cell->extras == NULL);
-    err = fk__props_intern(local, props, &cell->props);
-    if (err == FK_OK) err = equip(local, cell, props, &gate);
+    cell->props = interned;
+    err = equip(local, cell, props, &gate);
     if (err == FK_OK && parent != NULL) err = fk__children_add(local, parent, cell, name);
     if (err != FK_OK) {
         strip(local, cell, gate);
@@ -180,7 +192,9 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const uint64_t *
     cell->closed = 0;
     cell->child_counter = 0;
     cell->home = local->worker != NULL ? (uint16_t)local->worker->id : 0;
-    cell->uid = uid != NULL ? *uid : is_ordered(parent) ? fk__local_uid_fresh(local) : fk__local_uid(local);
+    cell->uid = uid != NULL          ? *uid
+                : is_ordered(parent) ? fk__local_uid_fresh(local)
+                                     : fk__local_uid(local);
     place_note(cell, parent, name.len);
     bool has_start = props->start != NULL;
     cell->life = has_start ? FK_LIFE_STARTING : FK_LIFE_RUNNING;

@@ -211,11 +211,11 @@ void fk__cell_ordered(fk_worker *worker, fk_cell *cell)
     uint32_t orders = FK_WORD_RESUME | FK_WORD_RESTART;
     uint32_t word = fk__half_and(&cell->ended.word, ~orders, FK_ACQ_REL);
     const fk_cell *parent = fk__cell_parent(cell);
-    bool held = parent != NULL &&
-                (fk__half_load(&parent->gate, FK_SEQ_CST) & FK_GATE_HELD) != 0;
+    bool held = parent != NULL && (fk__half_load(&parent->gate, FK_SEQ_CST) & FK_GATE_HELD) != 0;
     cell->suspended &= (uint16_t)~FK_HELD_PARENT;
     if (held) cell->suspended |= FK_HELD_PARENT;
     fk__cell_hold(worker, cell);
+    if (cell->life == FK_LIFE_STOPPING) return;
     if ((word & FK_WORD_RESTART) != 0)
         fk__cell_restart(worker, cell, (fk_err)(word >> FK_WORD_ERROR_SHIFT));
     else if ((word & FK_WORD_RESUME) != 0)
@@ -277,20 +277,18 @@ static bool permit(fk_worker *worker, fk_cell *parent, const fk_cell *child,
 static bool is_concerned(const fk_strategy *strategy, const fk_cell *failed, const fk_cell *child)
 {
     if (child == failed || strategy->kind == FK_ALL_FOR_ONE) return true;
-    if (strategy->kind == FK_ONE_FOR_ONE) return false;
     return fk__uid_number(child->sys, child->uid) > fk__uid_number(failed->sys, failed->uid);
 }
 
 static bool permit_all(fk_worker *worker, fk_cell *parent, const fk_cell *failed,
                        const fk_strategy *strategy)
 {
+    if (strategy->kind == FK_ONE_FOR_ONE) return permit(worker, parent, failed, strategy);
     fk_brood brood = fk__brood(parent);
     const fk_cell *child;
     bool may = true;
-    while ((child = fk__brood_next(&brood)) != NULL) { /* to the end, so that none stays chosen */
-        if (may && is_concerned(strategy, failed, child)) {
-            may = permit(worker, parent, child, strategy);
-        }
+    while (may && (child = fk__brood_next(&brood)) != NULL) {
+        if (is_concerned(strategy, failed, child)) may = permit(worker, parent, child, strategy);
     }
     return may;
 }
@@ -316,17 +314,27 @@ static void restart_child(fk_worker *worker, fk_cell *parent, fk_cell *child,
     fk__cell_order_restart(&worker->local, child, why);
 }
 
+static void apply_to(fk_worker *worker, fk_cell *parent, fk_cell *child,
+                     const fk_strategy *strategy, fk_directive directive, fk_err why)
+{
+    if (directive == FK_DIRECTIVE_RESTART)
+        restart_child(worker, parent, child, strategy, why);
+    else
+        stop_child(worker, child);
+}
+
 static void apply(fk_worker *worker, fk_cell *parent, fk_cell *failed, const fk_strategy *strategy,
                   fk_directive directive, fk_err why)
 {
+    if (strategy->kind == FK_ONE_FOR_ONE) {
+        apply_to(worker, parent, failed, strategy, directive, why);
+        return;
+    }
     fk_brood brood = fk__brood(parent);
     fk_cell *child;
     while ((child = fk__brood_next(&brood)) != NULL) {
         if (!is_concerned(strategy, failed, child)) continue;
-        if (directive == FK_DIRECTIVE_RESTART)
-            restart_child(worker, parent, child, strategy, why);
-        else
-            stop_child(worker, child);
+        apply_to(worker, parent, child, strategy, directive, why);
     }
 }
 

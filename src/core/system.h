@@ -67,7 +67,7 @@ struct fk_system {
     fk_half termination;    /* fk_termination */
     fk_farewell *farewells; /* under lock: the last one given */
     bool is_farewell_over;  /* under lock */
-    fk_lock lock; /* of interned, boxes, uids, pinned workers */
+    fk_lock lock;           /* of interned, boxes, uids, pinned workers */
     fk_interned *interned[64];
     uint32_t interned_count;
     fk_box *boxes;
@@ -187,6 +187,8 @@ static inline size_t fk__state_size(const fk_props *props)
 
 /* intern.c: a copy of props that lives as long as the system; equal props share one. */
 FK_MUST_USE fk_err fk__props_intern(fk_local *local, const fk_props *props, const fk_props **out);
+/* They are those that this thread used last: most spawns repeat. */
+bool fk__props_are_last(const fk_local *local, const fk_props *props);
 void fk__props_fini(fk_system *sys);
 
 /* deadletter.c: the message did not reach an actor. The contents are still the caller's. */

@@ -14,8 +14,8 @@ struct fk_farewell {
 
 static const char *phase_name(uint32_t phase)
 {
-    static const char *const NAMES[] = { "booting", "running",         "stopping_user",
-                                         "hooks",   "stopping_system", "stopping_root",
+    static const char *const NAMES[] = { "booting",   "running",         "stopping_user",
+                                         "hooks",     "stopping_system", "stopping_root",
                                          "terminated" };
     return phase <= FK_TERMINATION_DOWN ? NAMES[phase] : "unknown";
 }
@@ -43,7 +43,8 @@ static void ask_stop(fk_local *local, fk_cell *cell)
 void fk__terminate_begin(fk_system *sys, fk_local *local, const char *reason)
 {
     fk__half_store(&sys->stopping, FK_SPAWN_STOPPING, FK_SEQ_CST);
-    if (fk__terminate_reach(sys, local, FK_TERMINATION_USER, reason)) ask_stop(local, sys->top.user);
+    if (fk__terminate_reach(sys, local, FK_TERMINATION_USER, reason))
+        ask_stop(local, sys->top.user);
 }
 
 void fk__terminate_finish(fk_ctx *ctx, void *state)

@@ -7,8 +7,8 @@
 #include "core/mailbox.h"
 
 struct fk_vigil {
-    fk_signal visit;  /* WATCH on its way there, NOTICE on its way back */
-    fk_signal cancel; /* UNWATCH */
+    fk_signal visit;        /* WATCH on its way there, NOTICE on its way back */
+    fk_signal cancel;       /* UNWATCH */
     fk_vigil *next, **link; /* in the list of the one who is watched */
     uint64_t watcher;       /* as a message's sender */
     fk_terminated terminated;
@@ -283,7 +283,7 @@ fk_err fk__watch(fk_local *local, fk_cell *cell, fk_ref actor, const fk_out *msg
     FK_TRY(fk__extras_need(local, cell));
     fk_map *watching = &cell->extras->watching;
     const fk_vigil *old = fk__map_get(watching, key_of(actor));
-    if (old != NULL) return msg == NULL && old->message == NULL ? FK_E_NAME_TAKEN : FK_E_STATE;
+    if (old != NULL) return msg == NULL && old->message == NULL ? FK_OK : FK_E_STATE;
     FK_TRY(fk__map_reserve(&local->cache, watching, FK_SITE("table of watches")));
     FK_TRY(vigil_create(local, cell, actor, msg, &vigil));
     fk__map_put(watching, key_of(actor), vigil);
@@ -309,8 +309,7 @@ static fk_err watch_any(fk_ctx *ctx, fk_ref actor, const fk_out *msg)
 
 fk_err fk_watch(fk_ctx *ctx, fk_ref actor)
 {
-    fk_err err = watch_any(ctx, actor, NULL);
-    return err == FK_E_NAME_TAKEN ? FK_OK : err; /* as it was */
+    return watch_any(ctx, actor, NULL);
 }
 
 fk_err fk_watch_with(fk_ctx *ctx, fk_ref actor, fk_out msg)

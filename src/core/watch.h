@@ -33,7 +33,8 @@ void fk__watch_sweep(fk_local *local, fk_cell *cell);
 /* The message in the mailbox that carries a vigil. False: nobody wants it any more; else *out is what
  * the watcher is to see, and the node it comes from: the same, or the one given to fk_watch_with(). */
 extern const fk_type fk__type_notice;
-bool fk__watch_arrived(fk_worker *worker, fk_cell *cell, fk_node *node, fk_node **from, fk_msg *out);
+bool fk__watch_arrived(fk_worker *worker, fk_cell *cell, fk_node *node, fk_node **from,
+                       fk_msg *out);
 /* The contents of such a node, to be let go of. */
 void fk__watch_drop(fk_cache *cache, fk_node *node);
 /* What the watcher sees of a vigil without a message of its own. */
