@@ -15,11 +15,13 @@
  * a dead letter, exactly once, and was dropped exactly once, and that no memory is left over.
  */
 
+#include "core/guardian.h"
 #include "core/mailbox.h"
 #include "core/registry.h"
 #include "core/send.h"
 #include "core/spawn.h"
 #include "core/system.h"
+#include "core/terminate.h"
 #include "core/turn.h"
 #include "sim/explore.h"
 
@@ -294,19 +296,13 @@ static void warm(fk_cache *cache)
 
 /* Of the top of the tree only the root and /user matter here. The rest would only have to be stopped
  * in every order with every schedule. */
-static void stop_bystanders(fk_system *sys)
+static fk_err kernel_boot(const fk_system_config *config, uint32_t workers, fk_system **out)
 {
-    fk_cell *const cells[] = { sys->top.system, sys->top.temp, sys->top.dead_letters };
-    fk_worker *worker = sys->dispatch.worker[0];
-    fk_cell *cell;
-    for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
-        fk__cell_ask_stop(&sys->outside[0], cells[i], 1);
-    }
-    fk__ready_take_stack(worker, &sys->dispatch.inject);
-    worker->done_limit = worker->done + sys->throughput;
-    while ((cell = fk__ready_pop(worker)) != NULL || (cell = fk__ready_take_next(worker)) != NULL) {
-        if (fk__cell_turn(worker, cell)) fk__ready_push(worker, cell);
-    }
+    FK_TRY(fk__system_make(config, &KERNEL_PORT, workers, out));
+    FK_TRY(fk__guardian_create(*out, FK_GUARDIAN_USER, NULL, NULL));
+    fk__half_init(&(*out)->stopping, FK_SPAWN_OPEN);
+    fk__half_init(&(*out)->termination, FK_TERMINATION_RUNNING);
+    return FK_OK;
 }
 
 static void kernel_make(const kernel_config *config)
@@ -318,10 +314,7 @@ static void kernel_make(const kernel_config *config)
                                        .pools_malloc = config->direct,
                                        .on_dead_letter = kernel_dead_letter };
     fk_system *sys;
-    if (fk__system_create(&system_config, &KERNEL_PORT, config->workers, &sys) != FK_OK) {
-        kernel_die("no system");
-    }
-    stop_bystanders(sys);
+    if (kernel_boot(&system_config, config->workers, &sys) != FK_OK) kernel_die("no system");
     sys->host.reporting = kernel_reporting;
     for (uint32_t i = 0; !config->direct && i < KERNEL_LOCALS; i++) warm(&sys->outside[i].cache);
     for (uint32_t i = 0; !config->direct && i < config->workers; i++) {
