@@ -78,6 +78,9 @@ typedef enum fk_event_kind {
         FK_EVENT_COUNT
 } fk_event_kind;
 
+FK_API const char *fk_event_name(fk_event_kind kind); /* "dead_letter" */
+FK_API const char *fk_level_name(fk_level level);     /* "info" */
+
 /* Something worth knowing. Lent to the callback; what does not apply is zero. */
 typedef struct fk_event {
     fk_event_kind kind;
@@ -90,17 +93,97 @@ typedef struct fk_event {
     fk_err err;
     fk_directive directive;
     uint32_t count;
-    fk_str text; /* not printable bytes escaped, cut when long */
+    fk_str text; /* not printable bytes escaped, cut when long; of a LOG as it was given */
     fk_path_fault fault;
     const char *from, *to; /* states, by name; from "": it is new */
     const char *reason;
 } fk_event;
 
-/* Callbacks run on the thread that noticed, must not block, and may send. What on_dead_letter
- * itself sends in vain is counted, but not reported; nor is on_event called for what it does. */
+/* Callbacks run on the thread that noticed, must not block, and may send, spawn, subscribe and
+ * unsubscribe. What on_dead_letter itself sends in vain is counted, but not reported to it. An event
+ * that a callback causes goes to the other callbacks, and what those cause to none. */
 typedef void (*fk_dead_letter_fn)(void *user, const fk_dead_letter *letter);
 typedef void (*fk_failure_fn)(void *user, const fk_failure *failure);
 typedef void (*fk_event_fn)(void *user, const fk_event *event);
+
+/* ---- topics -------------------------------------------------------------------------------------
+ * A set of kinds of events. Groups may overlap: whoever asks for both gets an event once, and giving
+ * up one kind of a group leaves the rest. */
+
+typedef uint64_t fk_topics;
+
+#define FK_TOPIC(KIND) (UINT64_C(1) << FK_EVENT_##KIND)
+
+#define FK_TOPIC_LOG          FK_TOPIC(LOG)
+#define FK_TOPIC_DEAD_LETTERS (FK_TOPIC(DEAD_LETTER) | FK_TOPIC(SUPPRESSED) | FK_TOPIC(UNHANDLED))
+#define FK_TOPIC_LIFECYCLE                                                                         \
+    (FK_TOPIC(STARTED) | FK_TOPIC(STOPPED) | FK_TOPIC(RESTARTED) | FK_TOPIC(RESUMED))
+#define FK_TOPIC_SUPERVISION                                                                       \
+    (FK_TOPIC(FAILED) | FK_TOPIC(SUPERVISED) | FK_TOPIC(RESTARTED) | FK_TOPIC(RESUMED))
+#define FK_TOPIC_TERMINATION                                                                       \
+    (FK_TOPIC(TERMINATION) | FK_TOPIC(HOOK) | FK_TOPIC(GUARDIAN) | FK_TOPIC(SHUTDOWN))
+#define FK_TOPIC_REMOTE (FK_TOPIC(AUTHORITY) | FK_TOPIC(INVALID_ASSOCIATION))
+#define FK_TOPIC_ALL    ((UINT64_C(1) << FK_EVENT_COUNT) - 1)
+/* Not a topic but a wish that goes with them: first what the system has kept of those topics, oldest
+ * first. It keeps the last config.events_replay of config.events_replay_topics. */
+#define FK_TOPIC_REPLAY (UINT64_C(1) << 63)
+
+/* ---- subscribing: any thread, callbacks and inside receive ---------------------------------------
+ * Nobody pays for events that nobody has asked for. All subscriptions end with the system. */
+
+typedef struct fk_subscription {
+    uint64_t id; /* never used again */
+} fk_subscription;
+
+/* fn is called with every event of these topics and at least that level. What is replayed is
+ * complete before this returns, has no .letter->data, and other threads may call fn with something
+ * new meanwhile. FK_E_INVALID: no topics or no fn. FK_E_STOPPING, FK_E_NOMEM, FK_E_LIMIT. */
+FK_API FK_MUST_USE fk_err fk_subscribe(fk_system *sys, fk_topics topics, fk_level level,
+                                       fk_event_fn fn, void *user, fk_subscription *out);
+/* Nobody is in fn any more when this returns, nor will be; but inside of a callback it does not
+ * wait for other threads. FK_E_NOT_FOUND: that has been done. */
+FK_API fk_err fk_unsubscribe(fk_system *sys, fk_subscription subscription);
+
+/* An event as an actor gets it: self-contained, texts cut to what fits. */
+typedef struct fk_event_record {
+    fk_event_kind kind;
+    fk_level level;
+    fk_time at;
+    fk_ref actor, other;
+    fk_ref sender;    /* of a dead letter */
+    fk_reason letter; /* of a dead letter */
+    fk_err err;
+    fk_directive directive;
+    fk_failure_phase phase;
+    uint32_t count;
+    int32_t fault_segment;
+    uint64_t fault_at;
+    uint64_t len;   /* of a dead letter's message */
+    char path[256]; /* of .actor; where a dead letter was meant to go */
+    char type[64];  /* of the message, by name */
+    char text[256];
+    char from[32], to[32];
+    char reason[96];
+    char detail[128]; /* of a failure */
+} fk_event_record;
+extern FK_API const fk_type fk_type_fk_event_record;
+
+/* The actor gets an fk_event_record for every event of these topics, besides those it has already.
+ * It loses them when it stops. A record that does not reach it is a dead letter, but no event.
+ * FK_E_STATE: it had them all. FK_E_DEAD, FK_E_INVALID (no topics), FK_E_UNSUPPORTED (an actor of
+ * another system), FK_E_STOPPING, FK_E_NOMEM, FK_E_LIMIT. */
+FK_API FK_MUST_USE fk_err fk_subscribe_actor(fk_system *sys, fk_ref actor, fk_topics topics);
+/* FK_E_NOT_FOUND: it had none of them. What is being published at this moment may still come. */
+FK_API fk_err fk_unsubscribe_actor(fk_system *sys, fk_ref actor, fk_topics topics);
+
+/* Topics of the program's own: a type of message. Whatever is published of it goes, by its own, to
+ * each actor that has subscribed to the type. As fk_subscribe_actor(). */
+FK_API FK_MUST_USE fk_err fk_subscribe_type(fk_system *sys, fk_ref actor, const fk_type *type);
+FK_API fk_err fk_unsubscribe_type(fk_system *sys, fk_ref actor, const fk_type *type);
+/* FK_OK also when nobody has subscribed. A message with a drop function goes to one receiver only:
+ * with several it is FK_E_INVALID and a dead letter (publish a payload, which is shared).
+ * FK_E_FULL, FK_E_NOMEM, FK_E_LIMIT: some did not get it. In every case the message was taken. */
+FK_API fk_err fk_publish(fk_system *sys, fk_out msg);
 
 #ifdef __cplusplus
 }

@@ -9,7 +9,8 @@
  *   fraktor/message.h   messages and references; who owns a message after send (the library,
  *                       always, even on failure)
  *   fraktor/actor.h     what an actor is made of and what it may do: tell, spawn, stash, timers
- *   fraktor/event.h     what happens: dead letters, failures, lives, logs
+ *   fraktor/event.h     what happens: dead letters, failures, lives; subscribing, publishing
+ *   fraktor/log.h       what the program says; lines in logfmt or JSON
  *   fraktor/system.h    systems: start, spawn, send, stop, dead letters, counters
  *   fraktor/boot.h      starting a system step by step
  *   fraktor/path.h      actor paths: read, write, compare, resolve
@@ -28,6 +29,7 @@
 #include "fraktor/boot.h"
 #include "fraktor/event.h"
 #include "fraktor/host.h"
+#include "fraktor/log.h"
 #include "fraktor/message.h"
 #include "fraktor/path.h"
 #include "fraktor/port.h"

@@ -6,7 +6,8 @@
  * Messages. A message is a plain struct with a type descriptor:
  *
  *     typedef struct { int64_t amount; } deposit;
- *     FK_MESSAGE(deposit);                                once per type, at file scope
+ *     FK_MESSAGE(deposit);                                once per type, at file scope; or
+ *                                                         FK_MESSAGE_DROP, FK_MESSAGE_QUIET
  *
  *     fk_tell(ctx, account, FK_MSG(deposit, 100));        send
  *     const deposit *d = FK_AS(deposit, msg);             match: NULL when it is another type
@@ -57,9 +58,13 @@ static inline bool fk_ref_is_none(fk_ref ref)
 typedef struct fk_type {
     const char *name;
     uint32_t size;
-    uint32_t align;
+    uint32_t align; /* and FK_TYPE_QUIET, if so */
     void (*drop)(void *message);
 } fk_type;
+
+/* Nobody misses a message of this type that does not arrive: it is no dead letter, only an
+ * FK_EVENT_SUPPRESSED. */
+#define FK_TYPE_QUIET 0x80000000u
 
 /* A message on its way in: type and the address of its bytes. Made by FK_MSG and friends,
  * passed by value, used up by the call it is passed to. */
@@ -125,10 +130,10 @@ template <class T> static inline const T *fk_addr(const T &value)
 {
     return &value;
 }
-#define FK_MESSAGE_DROP(T, d)                                                                      \
+#define FK_MESSAGE_MAKE(T, d, marks)                                                               \
     extern "C" {                                                                                   \
     extern FK_WEAK const fk_type fk_type_##T;                                                      \
-    const fk_type fk_type_##T = { #T, sizeof(T), alignof(T), d };                                  \
+    const fk_type fk_type_##T = { #T, sizeof(T), (uint32_t)alignof(T) | (marks), d };              \
     }                                                                                              \
     static_assert(sizeof(T) <= FK_MESSAGE_SIZE_MAX, #T " is too large: send it as an fk_payload"); \
     static_assert(alignof(T) <= 16, #T " is over-aligned: send it as an fk_payload")
@@ -141,9 +146,9 @@ template <class T> static inline const T *fk_addr(const T &value)
 #define FK_BYTES_AT(s)    (fk_out{ &fk_type_bytes, fk_addr<fk_str>(s) })
 #define FK_MSG_PAYLOAD(p) (fk_out{ &fk_type_payload, static_cast<const fk_payload *>(p) })
 #else
-#define FK_MESSAGE_DROP(T, d)                                                                      \
+#define FK_MESSAGE_MAKE(T, d, marks)                                                               \
     extern FK_WEAK const fk_type fk_type_##T;                                                      \
-    const fk_type fk_type_##T = { #T, sizeof(T), _Alignof(T), d };                                 \
+    const fk_type fk_type_##T = { #T, sizeof(T), (uint32_t) _Alignof(T) | (marks), d };            \
     _Static_assert(sizeof(T) <= FK_MESSAGE_SIZE_MAX,                                               \
                    #T " is too large: send it as an fk_payload");                                  \
     _Static_assert(_Alignof(T) <= 16, #T " is over-aligned: send it as an fk_payload")
@@ -156,7 +161,9 @@ template <class T> static inline const T *fk_addr(const T &value)
 #define FK_MSG_PAYLOAD(p) ((fk_out){ &fk_type_payload, _Generic((p), fk_payload * : (p)) })
 #endif
 
-#define FK_MESSAGE(T) FK_MESSAGE_DROP(T, NULL)
-#define FK_AS(T, msg) ((const T *)fk_msg_data_if((msg), &fk_type_##T, sizeof(T)))
+#define FK_MESSAGE(T)         FK_MESSAGE_MAKE(T, NULL, 0)
+#define FK_MESSAGE_DROP(T, d) FK_MESSAGE_MAKE(T, d, 0)
+#define FK_MESSAGE_QUIET(T)   FK_MESSAGE_MAKE(T, NULL, FK_TYPE_QUIET)
+#define FK_AS(T, msg)         ((const T *)fk_msg_data_if((msg), &fk_type_##T, sizeof(T)))
 
 #endif /* FK_MESSAGE_H */

@@ -33,6 +33,12 @@ typedef struct fk_remoting_config {
 
 #define FK_WORKERS_NONE UINT32_MAX /* no threads: fk_host_run_once() or the port drives it */
 
+#define FK_REPLAY_NONE UINT32_MAX
+/* What is rare and somebody who comes late wants to know. */
+#define FK_REPLAY_TOPICS                                                                           \
+    (FK_TOPIC(FAILED) | FK_TOPIC(SUPERVISED) | FK_TOPIC_TERMINATION | FK_TOPIC_REMOTE |            \
+     FK_TOPIC_LOG)
+
 typedef struct fk_system_config {
     uint32_t size;       /* sizeof(fk_system_config), or 0 for the layout of release 0.1 */
     uint32_t workers;    /* 0: one per core; FK_WORKERS_NONE: the caller's thread */
@@ -45,7 +51,7 @@ typedef struct fk_system_config {
     void *user;          /* first argument of the callbacks */
     fk_dead_letter_fn on_dead_letter;
     fk_failure_fn on_failure;
-    fk_event_fn on_event;
+    fk_event_fn on_event;      /* a subscription to FK_TOPIC_ALL, from the start */
     /* Instead of a guardian that does nothing but have children: what is sent to /user comes here.
      * Its restart hooks are not used: it keeps its children. user_strategy, when not NULL, takes the
      * place of the strategy in it. */
@@ -58,6 +64,9 @@ typedef struct fk_system_config {
     fk_guardian_kind guardian; /* of fk_system_path() */
     uint32_t claims_max;       /* uids claimed or reserved at once; 0: 65,536 */
     fk_remoting_config remoting;
+    uint32_t events_replay; /* events kept for FK_TOPIC_REPLAY; 0: 64; FK_REPLAY_NONE */
+    fk_topics
+        events_replay_topics; /* which; 0: FK_REPLAY_TOPICS. Logs only of level warn or more */
 } fk_system_config;
 
 /* Starts a system with its worker threads. Fails with FK_E_INVALID, FK_E_EMPTY and FK_E_SYSTEM (the

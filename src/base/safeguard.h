@@ -37,6 +37,11 @@
     X(BUDGET, "budget", "a chatting pair keeps its worker for ever", "kernel")                     \
     X(TIMER_SERIAL, "timer-serial", "a cancelled timer's message still arrives", "kernel")         \
     X(WATCH, "watch", "a worker that has work keeps the sentinel's mark", "explorer")              \
+    X(SUBSCRIBER_HELD, "subscriber-held", "a subscriber is freed while somebody is at it",         \
+      "explorer")                                                                                  \
+    X(UNSUBSCRIBE_WAITS, "unsubscribe-waits", "unsubscribing does not wait for the callback",      \
+      "explorer")                                                                                  \
+    X(REPLAY_ONCE, "replay-once", "what was replayed is delivered, too", "explorer")               \
     X(NEXT_FLUSH, "next-flush", "the cell in the next slot is forgotten when the budget ends",     \
       "kernel")                                                                                    \
     X(SETTLE, "settle", "a worker that gives its queue away loses it", "kernel")                   \

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "core/event.h"
 #include "core/select.h"
 
 const char *fk_reason_name(fk_reason reason)
@@ -20,60 +21,46 @@ const char *fk_reason_name(fk_reason reason)
     return (unsigned)reason < FK_REASON_COUNT ? NAMES[reason] : "unknown";
 }
 
-static uint32_t *reporting_of(fk_system *sys)
+/* What a callback sends may be undeliverable, too: that is counted, but not reported to it, or a
+ * callback that forwards to a dead actor would never end. */
+static void tell_callback(fk_local *local, const fk_dead_letter *letter)
 {
-    return sys->host.reporting != NULL ? sys->host.reporting(sys->host.ctx) : &sys->reporting;
-}
-
-enum { REPORT_LETTER = 1, REPORT_EVENT = 2 };
-
-/* What a callback sends may be undeliverable, too: that is counted, but not reported, or a callback
- * that forwards to a dead actor would never end. So for events, by a mark of their own. */
-static bool report_begin(fk_system *sys, fk_local *local, uint32_t what)
-{
-    uint32_t *reporting = reporting_of(sys);
-    if ((*reporting & what) != 0) return false;
-    *reporting |= what;
-    if (local != NULL) fk__local_pause(local);
-    return true;
-}
-
-static void report_end(fk_system *sys, fk_local *local, uint32_t what)
-{
-    if (local != NULL) fk__local_resume(local);
-    *reporting_of(sys) &= ~what;
+    fk_system *sys = local->sys;
+    fk_reporting *reporting = fk__reporting_of(sys);
+    if (sys->on_dead_letter == NULL || reporting->in_letter) return;
+    reporting->in_letter = true;
+    fk__local_pause(local);
+    sys->on_dead_letter(sys->user, letter);
+    fk__local_resume(local);
+    reporting->in_letter = false;
 }
 
 static void report(fk_local *local, fk_reason reason, fk_ref to, fk_str path, const fk_msg *msg)
 {
     FK_ASSERT((unsigned)reason < FK_REASON_COUNT);
     fk_system *sys = local->sys;
-    if (msg->type == &fk_type_poison || msg->type == &fk_type_kill) return; /* come true */
-    if (msg->type == &fk_type_fk_terminated) return; /* who would have been told has ended */
-    if (msg->type == &fk__type_tick) return;         /* nobody's business but ours */
+    if (msg->type == &fk__type_tick) return; /* nobody's business but ours */
     if (msg->type == &fk_type_identify) {
         fk__identify_answer(local, msg, FK_REF_NONE);
         return;
     }
-    fk__stat_add(&local->stats.dead_letters[reason], 1);
-    if (sys->on_dead_letter == NULL || !report_begin(sys, local, REPORT_LETTER)) return;
     fk_dead_letter letter = { reason, to, path, msg->sender, msg->type, msg->data, msg->len };
-    sys->on_dead_letter(sys->user, &letter);
-    report_end(sys, local, REPORT_LETTER);
-}
-
-void fk__event(fk_system *sys, fk_local *local, const fk_event *event)
-{
-    if (sys->on_event == NULL || !report_begin(sys, local, REPORT_EVENT)) return;
-    sys->on_event(sys->user, event);
-    report_end(sys, local, REPORT_EVENT);
+    fk_event_kind kind = reason == FK_REASON_UNHANDLED ? FK_EVENT_UNHANDLED : FK_EVENT_DEAD_LETTER;
+    if ((msg->type->align & FK_TYPE_QUIET) != 0) {
+        kind = FK_EVENT_SUPPRESSED;
+    } else {
+        fk__stat_add(&local->stats.dead_letters[reason], 1);
+        tell_callback(local, &letter);
+    }
+    /* An event about an event that did not arrive would not arrive either. */
+    if (msg->type == &fk_type_fk_event_record || !fk__event_wanted(sys, kind)) return;
+    fk__event(sys, local, &(fk_event){ .kind = kind, .actor = to, .letter = &letter });
 }
 
 void fk__invalid_association(fk_local *local, fk_str address)
 {
     fk__event(local->sys, local,
               &(fk_event){ .kind = FK_EVENT_INVALID_ASSOCIATION,
-                           .at = fk__system_now(local->sys),
                            .text = address,
                            .reason = "the system is quarantined" });
 }

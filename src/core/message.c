@@ -9,8 +9,8 @@ const fk_type fk_type_text = { "text", 0, 1, NULL };
 const fk_type fk_type_bytes = { "bytes", 0, 1, NULL };
 const fk_type fk_type_payload = { "payload", 0, 1, NULL };
 const fk_type fk_type_receive_timeout = { "receive_timeout", 0, 1, NULL };
-const fk_type fk_type_poison = { "poison", 0, 1, NULL };
-const fk_type fk_type_kill = { "kill", 0, 1, NULL };
+const fk_type fk_type_poison = { "poison", 0, 1 | FK_TYPE_QUIET, NULL };
+const fk_type fk_type_kill = { "kill", 0, 1 | FK_TYPE_QUIET, NULL };
 const fk_type fk_type_identify = { "identify", 0, 1, NULL };
 const fk_type fk__type_tick = { "fk_tick", 1, 1, NULL };
 const fk_type fk_type_clash = { "clash", 0, 1, NULL };
@@ -231,6 +231,19 @@ void fk__node_view(const fk_node *node, uint32_t system, fk_msg *out)
         out->data = fk__watch_terminated(node);
         out->len = sizeof(fk_terminated);
     }
+}
+
+bool fk__out_can_double(fk_out out)
+{
+    return out.type == &fk_type_payload || out.type->drop == NULL;
+}
+
+void fk__out_double(fk_out out)
+{
+    if (out.type != &fk_type_payload || out.data == NULL) return;
+    fk_payload *payload;
+    memcpy(&payload, &out.data, sizeof(payload));
+    fk_payload_share(payload);
 }
 
 void fk__out_view(fk_out out, fk_ref sender, fk_msg *msg)

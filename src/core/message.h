@@ -83,6 +83,9 @@ void fk__node_unmake(fk_cache *cache, fk_node *node, fk_out out);
 void fk__node_drop_contents(fk_cache *cache, fk_node *node);
 /* Drops the contents of a message that never became a node. */
 void fk__out_drop(fk_cache *cache, fk_out out);
+/* One more for another receiver, as far as that is possible. */
+bool fk__out_can_double(fk_out out);
+void fk__out_double(fk_out out);
 /* The user's view of a node that is not a timer's. */
 void fk__node_view(const fk_node *node, uint32_t system, fk_msg *out);
 void fk__out_view(fk_out out, fk_ref sender, fk_msg *msg);

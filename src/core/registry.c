@@ -11,6 +11,7 @@
 
 #include "base/safeguard.h"
 #include "core/children.h"
+#include "core/event.h"
 #include "core/path.h"
 
 /* ---- the way up ----------------------------------------------------------------------------- */
@@ -236,11 +237,12 @@ size_t fk_path_of(fk_system *sys, fk_ref ref, char *buf, size_t size)
     return len;
 }
 
-size_t fk_dead_letter_path(fk_system *sys, const fk_dead_letter *letter, char *buf, size_t size)
+size_t fk__dead_letter_path(fk_local *local, const fk_dead_letter *letter, char *buf, size_t size)
 {
+    const fk_system *sys = local->sys;
     fk_text text = { buf, size, 0 };
     if (letter->path.len == 0) {
-        size_t len = fk_path_of(sys, letter->to, buf, size);
+        size_t len = fk__path_of(local, letter->to, buf, size);
         if (len != 0) return len;
         fk__text_put(&text, (fk_str){ sys->address_text, sys->address_len });
         fk__text_put(&text, FK_STR("/deadLetters"));
@@ -249,6 +251,14 @@ size_t fk_dead_letter_path(fk_system *sys, const fk_dead_letter *letter, char *b
     }
     if (size > 0) buf[text.len < size ? text.len : size - 1] = '\0';
     return text.len;
+}
+
+size_t fk_dead_letter_path(fk_system *sys, const fk_dead_letter *letter, char *buf, size_t size)
+{
+    fk_local *local = fk__local_enter(sys);
+    size_t len = fk__dead_letter_path(local, letter, buf, size);
+    fk__local_leave(local);
+    return len;
 }
 
 /* ---- from a path to a ref --------------------------------------------------------------------- */
@@ -313,10 +323,10 @@ bool fk__registry_find(fk_system *sys, const fk_path *path, fk_ref *out, uint64_
 
 void fk__path_fault(fk_system *sys, fk_local *local, fk_str text, const fk_path_fault *fault)
 {
+    if (!fk__event_wanted(sys, FK_EVENT_PATH_FAULT)) return;
     char buf[FK_SHOWN_MAX];
     fk__event(sys, local,
               &(fk_event){ .kind = FK_EVENT_PATH_FAULT,
-                           .at = fk__system_now(sys),
                            .text = fk__text_shown(text, buf),
                            .fault = *fault,
                            .reason = fault->message });

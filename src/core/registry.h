@@ -42,6 +42,8 @@ bool fk__obituary_of_uid(fk_system *sys, uint64_t uid, fk_ref *out, fk_time *die
 
 /* As fk_path_of(). */
 size_t fk__path_of(fk_local *local, fk_ref ref, char *buf, size_t size);
+/* As fk_dead_letter_path(). */
+size_t fk__dead_letter_path(fk_local *local, const fk_dead_letter *letter, char *buf, size_t size);
 /* The actor at a path of this system, whatever address it is written with. */
 bool fk__registry_find(fk_system *sys, const fk_path *path, fk_ref *out, uint64_t *uid);
 /* The path is one of this system's own. */

@@ -216,25 +216,11 @@ static void miss(fk_walk *walk, const fk_expression *e, fk_reason reason, fk_ref
     fk__cache_free(&local->cache, buf, size);
 }
 
-/* One more for another receiver, as far as that is possible. */
-static bool can_double(fk_out msg)
-{
-    return msg.type == &fk_type_payload || msg.type->drop == NULL;
-}
-
-static void message_double(fk_out msg)
-{
-    if (msg.type != &fk_type_payload || msg.data == NULL) return;
-    fk_payload *payload;
-    memcpy(&payload, &msg.data, sizeof(payload));
-    fk_payload_share(payload);
-}
-
 static fk_err send_to_all(fk_walk *walk, fk_ref sender, fk_out msg)
 {
     fk_err worst = FK_OK;
     for (uint32_t i = 0; i < walk->count; i++) {
-        if (i + 1 < walk->count) message_double(msg);
+        if (i + 1 < walk->count) fk__out_double(msg);
         fk_err err = fk__send(walk->local, walk->reached[i], sender, msg, NULL);
         if (err != FK_OK) worst = err;
     }
@@ -252,7 +238,7 @@ static fk_err walk_end(fk_walk *walk, const fk_expression *e, fk_ref sender, fk_
         miss(walk, e, FK_REASON_NO_RECEIVER, sender, msg);
         return FK_OK;
     }
-    if (walk->count > 1 && !can_double(msg)) {
+    if (walk->count > 1 && !fk__out_can_double(msg)) {
         walk->base = walk->start; /* what was asked for, from the beginning */
         walk->since = 0;
         miss(walk, e, FK_REASON_SEVERAL, sender, msg);

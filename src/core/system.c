@@ -5,6 +5,7 @@
 #include "core/box.h"
 #include "core/children.h"
 #include "core/claim.h"
+#include "core/event.h"
 #include "core/extras.h"
 #include "core/guardian.h"
 #include "core/mailbox.h"
@@ -95,7 +96,6 @@ static void configure(fk_system *sys, const fk_system_config *config, fk_str nam
     sys->user = config->user;
     sys->on_dead_letter = config->on_dead_letter;
     sys->on_failure = config->on_failure;
-    sys->on_event = config->on_event;
     sys->uid_next = 1;
     sys->top.count = FK_GUARDIANS;
     fk__half_init(&sys->stopping, FK_SPAWN_BOOTING);
@@ -128,6 +128,7 @@ fk_err fk__system_make(const fk_system_config *config, const fk_port *port, uint
     uint32_t slots = config->actors_max > ACTORS_DEFAULT / 2 ? UINT32_MAX - 1 : ACTORS_DEFAULT;
     fk_err err = paths_init(sys, config, name);
     if (err == FK_OK) err = fk__slots_init(&sys->slots, &sys->mem, slots);
+    if (err == FK_OK) err = fk__events_init(sys, config);
     if (err == FK_OK) err = fk__claims_create(sys, config->claims_max);
     if (err == FK_OK) err = fk__dispatch_init(sys, workers);
     if (err == FK_OK) err = fk__root_create(sys);
@@ -198,6 +199,8 @@ void fk__system_destroy(fk_system *sys)
             cell_sweep(sys, fk__slots_at(&sys->slots, i * FK_CHUNK_CELLS + j));
         }
     }
+    fk__events_stop(sys);
+    fk__replay_fini(sys);
     fk__box_fini_all(sys);
     fk__dispatch_fini(sys);
     fk__slots_fini(&sys->slots, &sys->mem);

@@ -6,6 +6,7 @@
 
 #include "core/cell.h"
 #include "core/dispatch.h"
+#include "core/roster.h"
 
 #define FK_OUTSIDE_LOCALS 16u
 #define FK_PROPS_MAX      65536u
@@ -16,13 +17,30 @@ typedef struct fk_farewell fk_farewell;
 
 enum { FK_SPAWN_OPEN = 0, FK_SPAWN_STOPPING, FK_SPAWN_BOOTING };
 
+/* A callback that a thread is in. */
+typedef struct fk_frame {
+    const struct fk_frame *outer;
+    const void *who;
+} fk_frame;
+
+/* Which callbacks a thread is in: see deadletter.c and event.c. */
+typedef struct fk_reporting {
+    bool in_letter;
+    const fk_frame *frames; /* of events, innermost first */
+} fk_reporting;
+
+static inline bool fk__is_reporting(const fk_reporting *reporting)
+{
+    return reporting->in_letter || reporting->frames != NULL;
+}
+
 /* What the core wants from the part above that owns the threads. Filled before the system runs. */
 typedef struct fk_host_ops {
     void *ctx;
     fk_err (*pin)(void *ctx, fk_worker *worker); /* starts a thread for a pinned worker */
     void (*wake)(void *ctx, uint32_t worker);    /* instead of port->wake */
     bool (*is_inside)(void *ctx);                /* the calling thread is one of the workers */
-    uint32_t *(*reporting)(void *ctx); /* a counter of the calling thread; see deadletter.c */
+    fk_reporting *(*reporting)(void *ctx);       /* of the calling thread */
 } fk_host_ops;
 
 /* What the core wants from remoting, the part above it. Filled before the system runs; without it
@@ -52,7 +70,6 @@ struct fk_system {
     void *user;
     fk_dead_letter_fn on_dead_letter;
     fk_failure_fn on_failure;
-    fk_event_fn on_event;
     fk_host_ops host;
     fk_remote_ops remote;
     /* The top of the tree, for as long as the system exists: their slots are never used again. */
@@ -74,15 +91,16 @@ struct fk_system {
     fk_box *boxes_all;
     uint64_t uid_next; /* numbers given out to threads: see fk__uid_of() */
     uint32_t uid_seed;
-    uint32_t reporting; /* without host.reporting: see deadletter.c */
-    fk_half stopping;   /* FK_SPAWN_*: whether anybody can be spawned */
-    fk_half waiters;    /* threads in fk_await_stopped */
-    fk_half stops;      /* changes with each stop while there are waiters; what they wait on */
+    fk_reporting reporting; /* without host.reporting */
+    fk_half stopping;       /* FK_SPAWN_*: whether anybody can be spawned */
+    fk_half waiters;        /* threads in fk_await_stopped */
+    fk_half stops;          /* changes with each stop while there are waiters; what they wait on */
     fk_path_options paths;
     const struct fk_ruleset *ruleset; /* of paths.rules */
     fk_guardian_kind guardian;        /* of paths made from parts */
     fk_time quarantine;               /* how long a dead actor's uid is reserved */
     fk_claims *claims;
+    fk_events events;
     fk_path address; /* its own, in address_text: the root's path */
     uint32_t address_len;
     char address_text[544]; /* "fraktor://name@host:port" */
@@ -196,7 +214,8 @@ void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg 
 void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *node);
 /* The same for a message to a path where nobody is; it is taken. */
 void fk__dead_path(fk_local *local, fk_reason reason, fk_str path, fk_ref sender, fk_out out);
-/* Tells the user's callback. local: the caller's, if it has one. */
+/* event.c: tells whoever wants to know; no lock may be held. Fills .at, and .level of all but LOG.
+ * local: the caller's, if it has one. Costly to make? Then ask fk__event_wanted() first. */
 void fk__event(fk_system *sys, fk_local *local, const fk_event *event);
 /* The event that goes with a message to a quarantined system. */
 void fk__invalid_association(fk_local *local, fk_str address);

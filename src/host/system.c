@@ -53,9 +53,9 @@ static bool host_is_inside(void *ctx)
     return host->fd >= 0 && fk__half_load(&host->driver, FK_RELAXED) == (uint32_t)gettid();
 }
 
-static uint32_t *host_reporting(void *ctx)
+static fk_reporting *host_reporting(void *ctx)
 {
-    static _Thread_local uint32_t reporting;
+    static _Thread_local fk_reporting reporting;
     (void)ctx; /* one for all systems: a report is a report */
     return &reporting;
 }
@@ -238,7 +238,7 @@ fk_err fk_system_stop(fk_system *sys)
 {
     if (sys == NULL) return FK_E_INVALID;
     fk_host *host = fk__host_of(sys);
-    if (fk__host_inside == sys || *host_reporting(host) != 0) return FK_E_STATE;
+    if (fk__host_inside == sys || fk__is_reporting(host_reporting(host))) return FK_E_STATE;
     fk_terminate(sys);
     if (host->fd >= 0) {
         while (!fk__system_is_down(sys)) fk_host_run_once(sys, FK_NEVER);

@@ -98,7 +98,6 @@ static void act(fk_remote *remote, fk_local *local, fk_authority_effects *effect
         bool is_new = change->reason == FK_AUTHORITY_REASON_CREATED;
         fk__event(remote->sys, local,
                   &(fk_event){ .kind = FK_EVENT_AUTHORITY,
-                               .at = change->at,
                                .text = name,
                                .from = is_new ? "" : fk__association_name(change->from),
                                .to = fk__association_name(change->to),

@@ -23,14 +23,14 @@ typedef struct sim_claim {
 } sim_claim;
 
 typedef struct fk_kernel {
-    fk_system *sys;                             /* NULL before and after */
-    uint32_t threads;                           /* workers and pinned workers that run */
-    uint32_t outsiders;                         /* that have not returned */
-    uint32_t pinned;                            /* threads made for pinned actors */
-    uint32_t rests;                             /* moments at which everybody slept */
-    uint32_t insiders;                          /* mask of threads that are workers */
-    uint32_t in_letter;                         /* mask of threads in on_dead_letter */
-    uint32_t reporting[FK_MACHINE_THREADS_MAX]; /* the kernel's own note of the same */
+    fk_system *sys;                                 /* NULL before and after */
+    uint32_t threads;                               /* workers and pinned workers that run */
+    uint32_t outsiders;                             /* that have not returned */
+    uint32_t pinned;                                /* threads made for pinned actors */
+    uint32_t rests;                                 /* moments at which everybody slept */
+    uint32_t insiders;                              /* mask of threads that are workers */
+    uint32_t in_letter;                             /* mask of threads in on_dead_letter */
+    fk_reporting reporting[FK_MACHINE_THREADS_MAX]; /* the kernel's own note of the same */
     sim_claim claim[FK_MACHINE_THREADS_MAX][FK_SIM_CLAIMS];
 } fk_kernel;
 
@@ -120,7 +120,7 @@ void fk__kernel_claim(void);
 void fk__kernel_shuffle(fk_worker *worker);
 void fk__kernel_worker(void *arg, uint32_t thread);
 bool fk__kernel_is_inside(void *ctx);
-uint32_t *fk__kernel_reporting(void *ctx);
+fk_reporting *fk__kernel_reporting(void *ctx);
 fk_err fk__kernel_pin(void *ctx, fk_worker *worker);
 void fk__kernel_outsider(void *arg, uint32_t thread);
 

@@ -46,7 +46,7 @@ bool fk__kernel_is_inside(void *ctx)
     return (fk__kernel.insiders >> fk__world_self() & 1) != 0;
 }
 
-uint32_t *fk__kernel_reporting(void *ctx)
+fk_reporting *fk__kernel_reporting(void *ctx)
 {
     (void)ctx;
     return &fk__kernel.reporting[fk__world_self()];

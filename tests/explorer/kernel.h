@@ -52,7 +52,7 @@ typedef struct kernel_state {
     uint32_t awake;   /* workers that do not wait */
     uint32_t sending; /* threads inside of kernel_send() */
     fk_half barrier;  /* see kernel_barrier() */
-    uint32_t reporting[FK_MACHINE_THREADS_MAX];
+    fk_reporting reporting[FK_MACHINE_THREADS_MAX];
     bool woken[KERNEL_WORKERS_MAX];
     uint32_t events; /* deliveries and dead letters */
     uint32_t sent[KERNEL_MESSAGES_MAX];
@@ -213,7 +213,7 @@ static uint32_t kernel_thread(void *ctx)
 }
 
 /* A counter of each thread, as the host has it. */
-static uint32_t *kernel_reporting(void *ctx)
+static fk_reporting *kernel_reporting(void *ctx)
 {
     return &the_kernel.reporting[kernel_thread(ctx)];
 }
@@ -312,7 +312,8 @@ static void kernel_make(const kernel_config *config)
     the_arena.is_open = true;
     fk_system_config system_config = { .throughput = config->throughput,
                                        .pools_malloc = config->direct,
-                                       .on_dead_letter = kernel_dead_letter };
+                                       .on_dead_letter = kernel_dead_letter,
+                                       .events_replay = FK_REPLAY_NONE };
     fk_system *sys;
     if (kernel_boot(&system_config, config->workers, &sys) != FK_OK) kernel_die("no system");
     sys->host.reporting = kernel_reporting;

@@ -19,7 +19,9 @@ static void on_letter(void *user, const fk_dead_letter *letter)
 
 static void on_event(void *user, const fk_event *event)
 {
+    static const fk_topics TOPICS = FK_TOPIC(PATH_FAULT) | FK_TOPIC_REMOTE;
     observer *o = (observer *)user;
+    if ((TOPICS >> event->kind & 1) == 0) return;
     pthread_mutex_lock(&o->r.lock);
     observer_event *kept = &o->event[o->events++ % OBSERVER_MAX];
     *kept = (observer_event){ .kind = event->kind, .fault = event->fault, .len = event->text.len };
