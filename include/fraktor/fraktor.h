@@ -17,6 +17,7 @@
  *   fraktor/registry.h  from references to paths and back; uids
  *   fraktor/select.h    sending to whoever is at a path, with wildcards
  *   fraktor/remote.h    other systems: what waits for them, quarantine
+ *   fraktor/shutdown.h  going down in phases, with tasks and deadlines
  *   fraktor/port.h      the table of functions a system needs from its machine
  *   fraktor/host.h      Linux: own allocator, own event loop
  *
@@ -36,6 +37,7 @@
 #include "fraktor/registry.h"
 #include "fraktor/remote.h"
 #include "fraktor/select.h"
+#include "fraktor/shutdown.h"
 #include "fraktor/system.h"
 
 #endif /* FK_FRAKTOR_H */
