@@ -25,8 +25,8 @@
  * "started", "done", "failed" (.err, .reason), "timeout", "skipped" or "late". Phases without tasks
  * pass in silence.
  *
- * A system that calls none of these pays nothing. The first call reserves what the run will need;
- * so the run itself does not fail for lack of memory.
+ * A system that calls none of these pays nothing. The first call makes what the run will need, each
+ * task what it will need itself; so the run does not fail for lack of memory.
  *
  * Any thread, also inside receive, except fk_shutdown_await().
  */

@@ -10,6 +10,7 @@
 #include "core/guardian.h"
 #include "core/mailbox.h"
 #include "core/path.h"
+#include "core/shutdown.h"
 #include "core/terminate.h"
 #include "core/turn.h"
 #include "core/watch.h"
@@ -193,6 +194,7 @@ static void cell_sweep(fk_system *sys, fk_cell *cell)
 void fk__system_destroy(fk_system *sys)
 {
     if (sys->remote.destroy != NULL) sys->remote.destroy(sys->remote.ctx);
+    fk__shutdown_destroy(sys);
     fk_directory *directory = fk__word_ptr(&sys->slots.directory, FK_RELAXED);
     for (uint32_t i = 0; directory != NULL && i < sys->slots.chunks; i++) {
         for (uint32_t j = 0; j < FK_CHUNK_CELLS; j++) {

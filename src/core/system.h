@@ -101,7 +101,8 @@ struct fk_system {
     fk_time quarantine;               /* how long a dead actor's uid is reserved */
     fk_claims *claims;
     fk_events events;
-    fk_path address; /* its own, in address_text: the root's path */
+    fk_word shutdown; /* fk_shutdown, made when asked for: see shutdown.c */
+    fk_path address;  /* its own, in address_text: the root's path */
     uint32_t address_len;
     char address_text[544]; /* "fraktor://name@host:port" */
     char name[256];

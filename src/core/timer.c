@@ -408,6 +408,21 @@ fk_err fk_timer_cancel(fk_ctx *ctx, uint64_t key)
     return FK_OK;
 }
 
+bool fk__timer_move(fk_ctx *ctx, uint64_t key, fk_time period)
+{
+    fk_worker *worker = fk__ctx_worker(ctx);
+    fk_mem *mem = &worker->sys->mem;
+    fk_timer *timer = find(ctx->cell, key, 0);
+    if (timer == NULL || timer->mode != FK_TIMER_FIXED_DELAY) return false;
+    timer->period = period;
+    fk__mem_lock(mem, &timer->owner->wheel_lock);
+    bool is_waiting = fk__wheel_has(&timer->entry);
+    if (is_waiting) fk__wheel_remove(&timer->owner->wheel, &timer->entry);
+    fk__mem_unlock(mem, &timer->owner->wheel_lock);
+    if (is_waiting) arm(worker, timer, fk__time_add(fk__system_now(worker->sys), period));
+    return true;
+}
+
 bool fk_timer_is_active(const fk_ctx *ctx, uint64_t key)
 {
     return find(ctx->cell, key, 0) != NULL;

@@ -35,6 +35,9 @@ void fk__timer_delivered(fk_worker *worker);
 /* The message of the periodic timer being handled as a node of its own, for stash and forward:
  * FK_E_NOMEM, or FK_E_STATE if it has a drop function and so cannot be in two places. */
 FK_MUST_USE fk_err fk__timer_copy(fk_worker *worker, fk_node **out);
+/* The next period of a timer of FK_TIMER_FIXED_DELAY is this one, and begins now unless its message
+ * is in the mailbox or being handled. Needs no memory. False: there is no such timer. */
+bool fk__timer_move(fk_ctx *ctx, uint64_t key, fk_time period);
 /* A message was handled: the receive timeout begins anew. */
 void fk__timers_touch(fk_worker *worker, fk_cell *cell);
 

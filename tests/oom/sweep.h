@@ -26,6 +26,8 @@ typedef struct scenario {
 
 /* sweep_paths.c: paths, uids and selections; ends with a row without a name. */
 extern const scenario SWEEP_PATHS[];
+/* sweep_shutdown.c: the same. */
+extern const scenario SWEEP_SHUTDOWN[];
 
 /* The only error there may be. */
 static inline bool note(sweep *s, fk_err err)
