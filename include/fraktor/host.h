@@ -13,6 +13,7 @@
  *     fk_host_run_once(sys, 0);
  */
 
+#include "fraktor/shutdown.h"
 #include "fraktor/system.h"
 
 #ifdef __cplusplus
@@ -33,6 +34,31 @@ FK_API int fk_host_timeout_ms(fk_system *sys);
 /* Runs what is ready, then due timers, waiting up to timeout for the first of them (0: not at
  * all, FK_NEVER: as long as it takes). Returns how many turns were run. */
 FK_API size_t fk_host_run_once(fk_system *sys, fk_time timeout);
+
+/* ---- signals -------------------------------------------------------------------------------
+ * The library touches no signal unless it is asked to. */
+
+#define FK_EXIT_DEADLINE 124 /* as timeout(1) has it */
+
+typedef struct fk_signal_config {
+    uint32_t size;    /* sizeof(fk_signal_config), or 0 for the layout of release 0.1 */
+    int progress_fd;  /* what happens is written there, a line each; 0: nowhere */
+    fk_time deadline; /* from the first signal to fk_system_stop(); 0: 30 s; FK_NEVER: none */
+} fk_signal_config;
+
+/* From now on SIGTERM and SIGINT run the coordinated shutdown of the system (fraktor/shutdown.h); so
+ * for each system of the process that asks. The program goes on: its main thread typically is in
+ * fk_shutdown_await(), calls fk_system_stop() and returns from main with a code of its own. If a
+ * phase aborts the run, the system is terminated all the same.
+ *
+ * A second signal ends the process at once, with code 128 + the signal's number (SIGINT 130, SIGTERM
+ * 143). When a system has not been stopped by its deadline, the process ends with FK_EXIT_DEADLINE.
+ *
+ * When the last system that asked has been stopped, the handlers from before are back. A signal that
+ * was ignored before stays ignored. config may be NULL. Any thread. FK_E_STATE: it was called for
+ * this system before. FK_E_INVALID, FK_E_OS, FK_E_NOMEM, FK_E_STOPPING. */
+FK_API FK_MUST_USE fk_err fk_host_shutdown_on_signal(fk_system *sys,
+                                                     const fk_signal_config *config);
 
 #ifdef __cplusplus
 }

@@ -16,12 +16,24 @@ typedef struct fk_thread {
     pthread_t id;
 } fk_thread;
 
+/* A system that goes down at a signal: see signals.c. */
+typedef struct fk_signals {
+    struct fk_signals *next;
+    fk_system *sys;
+    int progress_fd;
+    fk_time deadline;  /* how long it may take ... */
+    fk_time due;       /* ... and when that is; 0: no signal has come. The watcher's */
+    fk_half is_called; /* a signal has come */
+    bool is_listed;
+} fk_signals;
+
 typedef struct fk_host {
     fk_system *sys;
     fk_thread *threads; /* under lock once the system runs */
     fk_lock lock;
     int fd;         /* of a system without threads, or -1 */
     fk_half driver; /* of such a system: the thread that ran it last */
+    fk_signals signals;
     fk_half word[FK_WORKERS_MAX];
 } fk_host;
 
@@ -36,5 +48,7 @@ extern _Thread_local fk_system *fk__host_inside;
 
 FK_MUST_USE fk_err fk__host_open_loop(fk_host *host);
 void fk__host_close_loop(fk_host *host);
+/* With the system: its threads are gone. */
+void fk__host_leave_signals(fk_host *host);
 
 #endif /* FK_HOST_HOST_H */

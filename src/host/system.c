@@ -114,6 +114,7 @@ static void host_destroy(fk_host *host)
     fk_system *sys = host->sys;
     fk__dispatch_shutdown(sys);
     threads_join(host);
+    fk__host_leave_signals(host);
     fk__host_close_loop(host);
     fk__mem_free(&sys->mem, host, sizeof(*host));
     fk__system_destroy(sys);
