@@ -7,31 +7,30 @@
 #include "cli.h"
 #include "demo_bank.h"
 
-#include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 enum { SECONDS_DEFAULT = 10, SECONDS_MAX = 86400, CLOSING_SECONDS = 30 };
 
 static void help(void)
 {
-    puts("usage: fraktor demo [--seconds N] [--json]\n"
-         "\n"
-         "Runs a bank: 1000 accounts, 4 tellers that move money between them as fast as they can,\n"
-         "accounts that are closed in the middle of their work and opened again, and a receipt\n"
-         "printer whose bounded mailbox overflows. Every second a line tells how it goes. At the\n"
-         "end all the money must still be there; exit code 1 if it is not.\n"
-         "\n"
-         "  --seconds N   how long (10, or what the environment variable DEMO_SECONDS says)\n"
-         "  --json        one object per line\n"
-         "\n"
-         "Ctrl-C closes the bank early, with its summary; a second one ends the program at once.\n"
-         "\n"
-         "example: DEMO_SECONDS=3 fraktor demo");
+    puts(
+        "usage: fraktor demo [--seconds N] [--json]\n"
+        "\n"
+        "Runs a bank: 1000 accounts, 4 tellers that move money between them as fast as they can,\n"
+        "accounts that are closed in the middle of their work and opened again, and a receipt\n"
+        "printer whose bounded mailbox overflows. Every second a line tells how it goes. At the\n"
+        "end all the money must still be there; exit code 1 if it is not.\n"
+        "\n"
+        "  --seconds N   how long (10, or what the environment variable DEMO_SECONDS says)\n"
+        "  --json        one object per line\n"
+        "\n"
+        "Ctrl-C (SIGINT, SIGTERM) closes the bank early: in order, telling on stderr how far it is,\n"
+        "and with its summary; a second one ends the program at once, with code 130 (143).\n"
+        "\n"
+        "example: DEMO_SECONDS=3 fraktor demo");
 }
 
 /* ---- callbacks of the system ------------------------------------------------------------ */
@@ -57,36 +56,37 @@ static void on_failure(void *user, const fk_failure *failure)
                failure->detail);
 }
 
-/* ---- opening hours ---------------------------------------------------------------------- */
+/* ---- closing ---------------------------------------------------------------------------- */
 
-/* Sleeps until the time is up or one of the signals comes, which are blocked. True: a signal. */
-static bool sleep_unless_signal(const sigset_t *signals, double seconds)
+/* First the tellers finish what they have begun and the books are made up; then the system, which
+ * belongs to the last phase, ends. */
+static fk_err plan_closing(demo_bank *bank)
 {
-    double until = cli_seconds() + seconds;
-    for (;;) {
-        double left = until - cli_seconds();
-        if (left <= 0) return false;
-        struct timespec wait = { .tv_sec = (time_t)left };
-        wait.tv_nsec = (long)((left - (double)wait.tv_sec) * 1e9);
-        if (sigtimedwait(signals, NULL, &wait) > 0) return true;
-        if (errno != EINTR && errno != EAGAIN) return false;
+    const fk_shutdown_phase closing = { .name = FK_STR("service-requests-done"),
+                                        .timeout = FK_SECONDS(CLOSING_SECONDS) };
+    const fk_signal_config signals = { .progress_fd = STDERR_FILENO,
+                                       .deadline = FK_SECONDS(2 * CLOSING_SECONDS) };
+    fk_err err = fk_shutdown_phase_set(bank->sys, &closing);
+    if (err == FK_OK) {
+        err = fk_shutdown_task_add_actor(bank->sys, closing.name, FK_STR("books"), bank->branch,
+                                         FK_MSG(demo_hours, false), NULL);
     }
+    return err == FK_OK ? fk_host_shutdown_on_signal(bank->sys, &signals) : err;
 }
 
-/* Waits until the books are made up. */
-static bool wait_closed(demo_bank *bank)
+/* Works until the time is up or a signal closes the bank. */
+static fk_err work(demo_bank *bank, uint64_t seconds)
 {
-    struct timespec deadline;
-    int error = 0;
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += CLOSING_SECONDS;
-    pthread_mutex_lock(&bank->mutex);
-    while (!bank->closed && error != ETIMEDOUT) {
-        error = pthread_cond_timedwait(&bank->cond, &bank->mutex, &deadline);
+    fk_err outcome;
+    fk_send(bank->sys, bank->branch, FK_MSG(demo_hours, true));
+    fk_err err = fk_shutdown_await(bank->sys, FK_SECONDS(seconds), &outcome);
+    if (err == FK_E_TIMEOUT) {
+        err = fk_shutdown_run(bank->sys, FK_STR("closing time"));
+        if (err == FK_OK) {
+            err = fk_shutdown_await(bank->sys, FK_SECONDS(2 * CLOSING_SECONDS), &outcome);
+        }
     }
-    bool closed = bank->closed;
-    pthread_mutex_unlock(&bank->mutex);
-    return closed;
+    return err == FK_OK ? outcome : err;
 }
 
 /* ---- summary ---------------------------------------------------------------------------- */
@@ -144,8 +144,7 @@ static bool summarise(const demo_bank *bank, double seconds)
 
 /* ---- the command ------------------------------------------------------------------------ */
 
-/* The signals are blocked, here and so in every thread the system starts. */
-static int run(demo_bank *bank, uint64_t seconds, const sigset_t *signals, const sigset_t *before)
+static int run(demo_bank *bank, uint64_t seconds)
 {
     const fk_system_config config = { .size = sizeof config,
                                       .name = "bank",
@@ -155,23 +154,19 @@ static int run(demo_bank *bank, uint64_t seconds, const sigset_t *signals, const
     fk_err err = fk_system_start(&config, &bank->sys);
     if (err != FK_OK) return cli_failed("demo", "cannot start a system: %s", fk_err_text(err));
     err = demo_branch_spawn(bank);
+    if (err == FK_OK) err = plan_closing(bank);
     if (err != FK_OK) {
         fk_system_stop(bank->sys);
         return cli_failed("demo", "cannot open the bank: %s", fk_err_text(err));
     }
     double begun = cli_seconds();
-    fk_send(bank->sys, bank->branch, FK_MSG(demo_hours, true));
-    bool early = sleep_unless_signal(signals, (double)seconds);
-    pthread_sigmask(SIG_SETMASK, before, NULL); /* from now on a signal ends the program */
-    if (early) fputs("\nclosing early ...\n", stderr);
-
-    double worked = cli_seconds() - begun;
-    fk_send(bank->sys, bank->branch, FK_MSG(demo_hours, false));
-    if (!wait_closed(bank)) {
-        /* Something is stuck, so stopping might be, too. */
+    err = work(bank, seconds);
+    /* Something is stuck, so stopping might be, too. */
+    if (err != FK_OK) return cli_failed("demo", "cannot close the bank: %s", fk_err_text(err));
+    if (!bank->closed) {
         return cli_failed("demo", "the books were not made up within %d s", CLOSING_SECONDS);
     }
-    bool ok = summarise(bank, worked);
+    bool ok = summarise(bank, cli_seconds() - begun);
     cli_watchdog("fk_system_stop() does not return", CLOSING_SECONDS);
     err = fk_system_stop(bank->sys);
     cli_watchdog("", 0);
@@ -189,11 +184,8 @@ static const struct option OPTIONS[] = {
 int cli_demo(int argc, char **argv)
 {
     /* Static, because a stuck run returns while actors still use it. */
-    static demo_bank bank = { .mutex = PTHREAD_MUTEX_INITIALIZER,
-                              .cond = PTHREAD_COND_INITIALIZER };
+    static demo_bank bank;
     uint64_t seconds = SECONDS_DEFAULT;
-    sigset_t signals;
-    sigset_t before;
     int opt;
 
     const char *wish = getenv("DEMO_SECONDS");
@@ -215,9 +207,5 @@ int cli_demo(int argc, char **argv)
     }
     if (optind < argc) return cli_usage_error("demo", "too much: '%s'", argv[optind]);
 
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &signals, &before);
-    return run(&bank, seconds, &signals, &before);
+    return run(&bank, seconds);
 }

@@ -18,7 +18,6 @@
  */
 
 #include <fraktor/fraktor.h>
-#include <pthread.h>
 
 enum { DEMO_ACCOUNTS = 1000, DEMO_TELLERS = 4, DEMO_SLOTS = 64 };
 
@@ -30,7 +29,8 @@ typedef struct demo_totals {
     uint64_t retries; /* after a dead letter */
 } demo_totals;
 
-/* What main and the actors share. Written before the actors start, except where the mutex is. */
+/* What main and the actors share. Written before the actors start; the books by the branch, for main
+ * to read when the system is down. */
 typedef struct demo_bank {
     fk_system *sys;
     bool json;
@@ -38,9 +38,7 @@ typedef struct demo_bank {
     fk_ref printer;
     fk_ref reporter;
 
-    pthread_mutex_t mutex; /* guards the rest */
-    pthread_cond_t cond;
-    bool closed; /* the books are made up */
+    bool closed; /* the books are made up: */
     demo_totals totals;
     uint64_t reopened;
     int64_t money;

@@ -57,6 +57,7 @@ typedef struct {
     uint64_t reopened;
     int64_t money;
     demo_totals totals;
+    fk_ref closer; /* who wants to know that the books are made up */
 } branch;
 
 /* Anonymous, because a name is free again only when its old owner is gone for good, and the
@@ -98,8 +99,9 @@ static fk_err tell_tellers(fk_ctx *ctx, const branch *self, bool open)
     return err;
 }
 
-static fk_err branch_hours(fk_ctx *ctx, const branch *self, bool open)
+static fk_err branch_hours(fk_ctx *ctx, branch *self, bool open, fk_ref sender)
 {
+    self->closer = sender;
     if (open) {
         fk_err err = fk_timer_start(ctx, TIMER_CLOSE, FK_TIMER_FIXED_RATE, CLOSE_EVERY,
                                     FK_MSG(demo_tick, 0));
@@ -151,34 +153,29 @@ static fk_err branch_teller_closed(fk_ctx *ctx, branch *self, const demo_totals 
     return audit_when_quiet(ctx, self);
 }
 
-static void branch_statement(branch *self, int64_t balance)
+static fk_err branch_statement(fk_ctx *ctx, branch *self, int64_t balance)
 {
     demo_bank *bank = self->bank;
     self->money += balance;
-    if (++self->statements < DEMO_ACCOUNTS) return;
-    pthread_mutex_lock(&bank->mutex);
+    if (++self->statements < DEMO_ACCOUNTS) return FK_OK;
     bank->totals = self->totals;
     bank->reopened = self->reopened;
     bank->money = self->money;
     bank->closed = true;
-    pthread_cond_signal(&bank->cond);
-    pthread_mutex_unlock(&bank->mutex);
+    return fk_tell(ctx, self->closer, FK_MSG(fk_shutdown_done, FK_OK));
 }
 
 static fk_err branch_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     branch *self = state;
     const demo_statement *statement = FK_AS(demo_statement, msg);
-    if (statement != NULL) {
-        branch_statement(self, statement->balance);
-        return FK_OK;
-    }
+    if (statement != NULL) return branch_statement(ctx, self, statement->balance);
     const demo_closed *closed = FK_AS(demo_closed, msg);
     if (closed != NULL) return branch_closed(ctx, self, closed);
     const demo_teller_closed *teller = FK_AS(demo_teller_closed, msg);
     if (teller != NULL) return branch_teller_closed(ctx, self, &teller->totals);
     const demo_hours *hours = FK_AS(demo_hours, msg);
-    if (hours != NULL) return branch_hours(ctx, self, hours->open);
+    if (hours != NULL) return branch_hours(ctx, self, hours->open, msg->sender);
     if (FK_AS(demo_tick, msg) != NULL) return branch_tick(self);
     return fk_unhandled(ctx, msg);
 }
