@@ -3,7 +3,6 @@
 
 #include "core/path.h"
 #include "core/send.h"
-#include "core/shutdown_seam.h"
 
 #define SHUTDOWN_OPENING ((uintptr_t)1) /* in sys->shutdown: some thread is making it */
 
@@ -33,7 +32,7 @@ static fk_err terminate_add(fk_local *local, fk_shutdown *sd)
 {
     fk_job *job;
     FK_TRY(fk__job_create(local, FK_STR("terminate"), &job));
-    job->fn = fk__terminate_begin;
+    job->fn = fk__shutdown_terminate;
     fk_err err = fk__job_add(sd, FK_PHASE_TERMINATE, job);
     if (err != FK_OK) fk__job_free(local, job);
     return err;

@@ -98,6 +98,6 @@ void fk__job_report(fk_shutdown *sd, fk_job *job, fk_err err);
 /* shutdown_driver.c: FK_E_NOMEM, FK_E_LIMIT, FK_E_STOPPING. */
 FK_MUST_USE fk_err fk__driver_spawn(fk_local *local, fk_shutdown *sd);
 /* The task of the last phase; it is done when the driver is stopped. */
-void fk__terminate_begin(fk_system *sys, fk_shutdown_task task, void *user);
+void fk__shutdown_terminate(fk_system *sys, fk_shutdown_task task, void *user);
 
 #endif /* FK_CORE_SHUTDOWN_H */

@@ -10,7 +10,6 @@
 #include "core/shutdown.h"
 
 #include "core/send.h"
-#include "core/shutdown_seam.h"
 #include "core/spawn.h"
 #include "core/timer.h"
 
@@ -254,7 +253,7 @@ static driver_news driver_interrupt(fk_shutdown *sd)
         fk_job *job = NULL;
         while ((job = fk__job_next(sd, job != NULL ? job->id + 1 : 0, phase, FK_JOB_BEGUN)) !=
                NULL) {
-            if (job->fn == fk__terminate_begin) fk__job_report(sd, job, FK_OK);
+            if (job->fn == fk__shutdown_terminate) fk__job_report(sd, job, FK_OK);
         }
         news = driver_step(sd, FK_NEVER);
         fk__course_end(&sd->course, FK_OK);
@@ -297,7 +296,7 @@ fk_err fk__driver_spawn(fk_local *local, fk_shutdown *sd)
     return err;
 }
 
-void fk__terminate_begin(fk_system *sys, fk_shutdown_task task, void *user)
+void fk__shutdown_terminate(fk_system *sys, fk_shutdown_task task, void *user)
 {
     fk_shutdown *sd = fk__shutdown_of(sys);
     (void)task;

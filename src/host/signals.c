@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "core/shutdown.h"
-#include "core/shutdown_seam.h"
 #include "host/host.h"
 
 #define DEADLINE_DEFAULT FK_SECONDS(30)
