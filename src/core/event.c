@@ -111,6 +111,15 @@ static uint64_t publication_keep(fk_publication *p, fk_local *local)
     return fk__replay_keep(local, record);
 }
 
+static void publish_to(fk_publication *p, fk_local *local, fk_subscriber *s)
+{
+    if (fk__subscriber_is_gone(s)) return;
+    if (s->fn != NULL)
+        fk__subscriber_call(p->sys, local, s, p->event);
+    else
+        publish_to_actor(p, local, s);
+}
+
 /* With a local of its own if the caller has none. Then none is held while callbacks run. */
 static void publish(fk_publication *p)
 {
@@ -118,12 +127,9 @@ static void publish(fk_publication *p)
     fk_local *local = p->local != NULL ? p->local : fk__local_enter(sys);
     fk_roster_key key = { NULL, p->event->kind, p->event->level, FK_NUMBER_NONE };
     if (fk__replay_wants(sys, p->event)) key.number = publication_keep(p, local);
-    fk_subscriber *s = NULL;
-    while ((s = fk__roster_next(sys, s, &key)) != NULL) {
-        if (s->fn != NULL)
-            fk__subscriber_call(sys, local, s, p->event);
-        else
-            publish_to_actor(p, local, s);
+    fk_round round = { .len = 0 };
+    while (fk__roster_next(sys, &round, &key)) {
+        for (uint32_t i = 0; i < round.len; i++) publish_to(p, local, round.at[i]);
     }
     if (p->record != NULL) fk__payload_put(&local->cache, p->record);
     if (p->local == NULL) fk__local_leave(local);
@@ -169,24 +175,33 @@ static const fk_type *published_type(fk_out msg)
     return ((const fk_payload *)msg.data)->type;
 }
 
+/* FK_E_DEAD: not sent, and still the caller's. */
+static fk_err send_typed(fk_local *local, fk_subscriber *s, fk_out msg)
+{
+    if (fk__subscriber_is_gone(s)) return FK_E_DEAD;
+    if (fk__cell_resolve(local->sys, s->actor) == NULL) {
+        fk__roster_drop(local->sys, s);
+        return FK_E_DEAD;
+    }
+    fk__out_double(msg);
+    return fk__send(local, s->actor, FK_REF_NONE, msg, NULL);
+}
+
 static fk_err publish_typed(fk_local *local, const fk_roster_key *key, fk_out msg)
 {
-    fk_system *sys = local->sys;
     bool can_double = fk__out_can_double(msg);
-    bool is_sent = false;
+    bool is_left = true; /* to be sent, or to be dropped in the end */
     fk_err worst = FK_OK;
-    fk_subscriber *s = NULL;
-    while ((s = fk__roster_next(sys, s, key)) != NULL) {
-        if (fk__cell_resolve(sys, s->actor) == NULL) {
-            fk__roster_drop(sys, s);
-        } else if (can_double || !is_sent) {
-            if (can_double) fk__out_double(msg);
-            fk_err err = fk__send(local, s->actor, FK_REF_NONE, msg, NULL);
+    fk_round round = { .len = 0 };
+    while (fk__roster_next(local->sys, &round, key)) {
+        for (uint32_t i = 0; i < round.len && is_left; i++) {
+            fk_err err = send_typed(local, round.at[i], msg);
+            if (err == FK_E_DEAD) continue;
             if (err != FK_OK) worst = err;
-            is_sent = true;
+            is_left = can_double;
         }
     }
-    if (can_double || !is_sent) fk__out_drop(&local->cache, msg);
+    if (is_left) fk__out_drop(&local->cache, msg);
     return worst;
 }
 

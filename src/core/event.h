@@ -38,12 +38,25 @@ typedef struct fk_roster_key {
     uint64_t number; /* in the replay; FK_NUMBER_NONE: it is not kept */
 } fk_roster_key;
 
-/* The next subscriber that wants it after `at`, which is left; NULL begins and ends. It stays
- * until it is left in its turn, even when it unsubscribes. */
-fk_subscriber *fk__roster_next(fk_system *sys, fk_subscriber *at, const fk_roster_key *key);
+/* A few subscribers, which stay until they are left, even when they unsubscribe. */
+enum { FK_ROUND = 16 };
+typedef struct fk_round {
+    uint32_t len;
+    fk_subscriber *at[FK_ROUND];
+} fk_round;
+
+/* Leaves those of the round and takes the next that want it; an empty one begins. False: it is empty
+ * again, and there are no more. */
+bool fk__roster_next(fk_system *sys, fk_round *round, const fk_roster_key *key);
+/* Look before telling it: one callback may unsubscribe another of the same round. Relaxed: only what
+ * this thread did must be seen, all others wait for the end of the round. */
+static inline bool fk__subscriber_is_gone(const fk_subscriber *s)
+{
+    return fk__half_load(&s->is_gone, FK_RELAXED) != 0;
+}
 /* How many that is. */
 uint32_t fk__roster_count(fk_system *sys, const fk_roster_key *key);
-/* The subscriber, which the caller is at, turned out to be dead. */
+/* A subscriber of the caller's round turned out to be dead. */
 void fk__roster_drop(fk_system *sys, fk_subscriber *s);
 /* A copy of a subscriber that names its fn or actor and what it asks for. Otherwise as
  * fk_subscribe(). */
@@ -59,7 +72,7 @@ static inline fk_reporting *fk__reporting_of(fk_system *sys)
 
 /* event.c */
 fk_level fk__event_level(fk_event_kind kind);
-/* Calls a subscriber that the caller is at, unless this thread is in callbacks deep enough. local:
+/* Calls a subscriber of the caller's round, unless this thread is in callbacks deep enough. local:
  * the caller's, if it has one. */
 void fk__subscriber_call(fk_system *sys, fk_local *local, const fk_subscriber *s,
                          const fk_event *event);
@@ -82,8 +95,8 @@ FK_MUST_USE fk_err fk__replay_init(fk_system *sys, const fk_system_config *confi
 bool fk__replay_wants(const fk_system *sys, const fk_event *event);
 /* One share of the record is taken. Its number, or FK_NUMBER_NONE: not kept after all. */
 uint64_t fk__replay_keep(fk_local *local, fk_payload *record);
-/* What was kept before number `until` and the subscriber asks for. It is the caller's, or the caller
- * is at it. */
+/* What was kept before number `until` and the subscriber asks for. It is the caller's, or counted
+ * as in a round. */
 void fk__replay_to(fk_system *sys, const fk_subscriber *s, uint64_t until);
 void fk__replay_clear(fk_system *sys);
 void fk__replay_fini(fk_system *sys);

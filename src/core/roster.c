@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The roster is a list that publishers walk without holding its lock while they are at a subscriber:
- * they count themselves in, and whoever is counted stays linked, so that the way on is there when
- * they come back for the lock. Who unsubscribes is marked, which every walker sees before it stops
- * there; the last walker to leave, or the one who waits for it, unlinks and frees. So subscribing is
- * the only thing that needs memory, and no user code runs under the lock.
+ * The roster is a list that publishers walk in rounds. Under the lock a walker counts itself in at
+ * the next few subscribers; then it tells them, without the lock. Who is counted stays linked, so the
+ * way on is there when it comes back. Who unsubscribes is marked, which every walker looks at before
+ * the call; the last walker to leave, or the one who waits for that, unlinks and frees. So
+ * subscribing is the only thing that needs memory, nothing is copied when there are thousands, and no
+ * user code runs under the lock.
  */
 
 #include "core/event.h"
@@ -111,8 +112,8 @@ static void roster_unlink(fk_events *events, fk_subscriber *s)
 
 static void subscriber_mark(fk_events *events, fk_subscriber *s)
 {
-    if (s->is_gone) return;
-    s->is_gone = true;
+    if (fk__subscriber_is_gone(s)) return;
+    fk__half_store(&s->is_gone, 1, FK_RELAXED); /* the lock orders it */
     s->asked = 0;
     topics_set(events, s, 0, s->logs);
     if (s->fn == NULL) fk__half_add(&events->actors, (uint32_t)-1, FK_RELAXED);
@@ -122,14 +123,14 @@ static void subscriber_mark(fk_events *events, fk_subscriber *s)
 static bool roster_retire(fk_events *events, fk_subscriber *s)
 {
     bool is_free = s->uses == 0 || !FK_SAFEGUARD(SUBSCRIBER_HELD);
-    if (!s->is_gone || s->is_awaited || !is_free) return false;
+    if (!fk__subscriber_is_gone(s) || s->is_awaited || !is_free) return false;
     roster_unlink(events, s);
     return true;
 }
 
 static bool subscriber_wants(const fk_subscriber *s, const fk_roster_key *key)
 {
-    if (s->is_gone) return false;
+    if (fk__subscriber_is_gone(s)) return false;
     if (key->type != NULL) return s->type == key->type;
     if ((s->topics >> key->kind & 1) == 0) return false;
     if (key->kind == FK_EVENT_LOG && key->level < s->logs) return false;
@@ -158,41 +159,54 @@ static void leaves_await(fk_system *sys)
     fk__mem_lock(&sys->mem, &sys->events.lock);
 }
 
-/* One that is out of the list. */
-static void subscriber_free(fk_system *sys, fk_subscriber *s)
+/* Those that are out of the list, linked by their next. */
+static void subscribers_free(fk_system *sys, fk_subscriber *s)
 {
-    if (s == NULL) return;
-    leaves_notify(sys);
-    if (s->ended != NULL) s->ended(s->user);
-    fk__mem_free(&sys->mem, s, sizeof(*s));
+    while (s != NULL) {
+        fk_subscriber *next = s->next;
+        leaves_notify(sys);
+        if (s->ended != NULL) s->ended(s->user);
+        fk__mem_free(&sys->mem, s, sizeof(*s));
+        s = next;
+    }
 }
 
 /* With the lock, which is given up. */
-static void roster_leave(fk_system *sys, fk_subscriber *at)
+static void round_leave(fk_system *sys, const fk_round *round)
 {
     fk_events *events = &sys->events;
-    FK_ASSERT(at->uses > 0);
-    at->uses--;
-    bool is_awaited = at->is_awaited && at->uses == 0;
+    fk_subscriber *left = NULL;
+    bool is_awaited = false;
+    for (uint32_t i = 0; i < round->len; i++) {
+        fk_subscriber *s = round->at[i];
+        FK_ASSERT(s->uses > 0);
+        s->uses--;
+        if (s->is_awaited && s->uses == 0) is_awaited = true;
+        if (!roster_retire(events, s)) continue;
+        s->next = left;
+        left = s;
+    }
     if (is_awaited) leaves_change(events);
-    fk_subscriber *left = roster_retire(events, at) ? at : NULL;
     fk__mem_unlock(&sys->mem, &events->lock);
     if (is_awaited) leaves_notify(sys);
-    subscriber_free(sys, left);
+    subscribers_free(sys, left);
 }
 
-fk_subscriber *fk__roster_next(fk_system *sys, fk_subscriber *at, const fk_roster_key *key)
+bool fk__roster_next(fk_system *sys, fk_round *round, const fk_roster_key *key)
 {
     fk_events *events = &sys->events;
+    fk_round old = *round;
     fk__mem_lock(&sys->mem, &events->lock);
-    fk_subscriber *s = at != NULL ? at->next : roster_of(events, key->type)->first;
-    while (s != NULL && !subscriber_wants(s, key)) s = s->next;
-    if (s != NULL) s->uses++;
-    if (at != NULL)
-        roster_leave(sys, at);
-    else
-        fk__mem_unlock(&sys->mem, &events->lock);
-    return s;
+    fk_subscriber *s =
+        old.len != 0 ? old.at[old.len - 1]->next : roster_of(events, key->type)->first;
+    round->len = 0;
+    for (; s != NULL && round->len < FK_ROUND; s = s->next) {
+        if (!subscriber_wants(s, key)) continue;
+        s->uses++;
+        round->at[round->len++] = s;
+    }
+    round_leave(sys, &old);
+    return round->len != 0;
 }
 
 uint32_t fk__roster_count(fk_system *sys, const fk_roster_key *key)
@@ -217,14 +231,16 @@ void fk__roster_drop(fk_system *sys, fk_subscriber *s)
 
 /* ---- subscribing ----------------------------------------------------------------------------- */
 
+static bool is_of_actor(const fk_subscriber *s, fk_ref actor)
+{
+    return s->fn == NULL && fk_ref_equal(s->actor, actor) && !fk__subscriber_is_gone(s);
+}
+
 /* The subscription of an actor to events, or to a type. */
 static fk_subscriber *roster_find_actor(fk_events *events, fk_ref actor, const fk_type *type)
 {
     fk_subscriber *s = roster_of(events, type)->first;
-    while (s != NULL &&
-           (s->is_gone || s->fn != NULL || !fk_ref_equal(s->actor, actor) || s->type != type)) {
-        s = s->next;
-    }
+    while (s != NULL && (s->type != type || !is_of_actor(s, actor))) s = s->next;
     return s;
 }
 
@@ -269,7 +285,7 @@ static fk_err subscriber_enter(fk_system *sys, fk_subscriber *s, bool replays, f
     if (replays && err == FK_OK) fk__replay_to(sys, s, until);
     if (is_added && replays) {
         fk__mem_lock(&sys->mem, &events->lock);
-        roster_leave(sys, s);
+        round_leave(sys, &(fk_round){ 1, { s } });
     }
     if (!is_added) fk__mem_free(&sys->mem, s, sizeof(*s));
     return err;
@@ -335,7 +351,9 @@ static void subscriber_end(fk_system *sys, fk_subscriber *s, bool waits)
     }
     bool is_out = roster_retire(events, s);
     fk__mem_unlock(&sys->mem, &events->lock);
-    if (is_out) subscriber_free(sys, s);
+    if (!is_out) return;
+    s->next = NULL;
+    subscribers_free(sys, s);
 }
 
 fk_err fk_unsubscribe(fk_system *sys, fk_subscription subscription)
@@ -343,7 +361,7 @@ fk_err fk_unsubscribe(fk_system *sys, fk_subscription subscription)
     fk_events *events = &sys->events;
     fk__mem_lock(&sys->mem, &events->lock);
     fk_subscriber *s = events->all.first;
-    while (s != NULL && (s->id != subscription.id || s->is_gone)) s = s->next;
+    while (s != NULL && (s->id != subscription.id || fk__subscriber_is_gone(s))) s = s->next;
     if (s == NULL || s->fn == NULL) {
         fk__mem_unlock(&sys->mem, &events->lock);
         return FK_E_NOT_FOUND;
@@ -385,9 +403,7 @@ static fk_subscriber *find_any_of(fk_events *events, fk_ref actor)
 {
     for (int i = 0; i < 2; i++) {
         fk_subscriber *s = i == 0 ? events->all.first : events->typed.first;
-        while (s != NULL && (s->is_gone || s->fn != NULL || !fk_ref_equal(s->actor, actor))) {
-            s = s->next;
-        }
+        while (s != NULL && !is_of_actor(s, actor)) s = s->next;
         if (s != NULL) return s;
     }
     return NULL;
@@ -415,7 +431,7 @@ fk_err fk_log_level_set(fk_system *sys, fk_topics topics, fk_level level)
         if ((topics >> kind & 1) != 0) events->level[kind] = (uint8_t)level;
     }
     for (fk_subscriber *s = events->all.first; s != NULL; s = s->next) {
-        if (s->is_sink && !s->is_gone) topics_update(events, s);
+        if (s->is_sink && !fk__subscriber_is_gone(s)) topics_update(events, s);
     }
     fk__mem_unlock(&sys->mem, &events->lock);
     return FK_OK;
@@ -456,7 +472,8 @@ void fk__events_stop(fk_system *sys)
             continue;
         }
         fk__mem_unlock(&sys->mem, &events->lock);
-        subscriber_free(sys, s);
+        s->next = NULL;
+        subscribers_free(sys, s);
         fk__mem_lock(&sys->mem, &events->lock);
     }
     fk__mem_unlock(&sys->mem, &events->lock);

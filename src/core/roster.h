@@ -12,7 +12,7 @@
 typedef struct fk_subscriber {
     struct fk_subscriber *next, *previous;
     uint32_t uses;   /* walkers that are at it: it stays where it is */
-    bool is_gone;    /* has unsubscribed: no walker stops here any more */
+    fk_half is_gone; /* has unsubscribed; read by walkers without the lock, too */
     bool is_awaited; /* somebody waits for the last walker, and frees it */
     uint8_t level;   /* asked for; FK_LEVEL_* */
     uint8_t logs;    /* what it gets of LOG begins with this level */

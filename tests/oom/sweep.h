@@ -28,6 +28,8 @@ typedef struct scenario {
 extern const scenario SWEEP_PATHS[];
 /* sweep_shutdown.c: the same. */
 extern const scenario SWEEP_SHUTDOWN[];
+/* sweep_events.c: the event stream and sinks; the same. */
+extern const scenario SWEEP_EVENTS[];
 
 /* The only error there may be. */
 static inline bool note(sweep *s, fk_err err)
