@@ -46,7 +46,7 @@ static void check_worker(const fk_worker *worker)
     if (worker->overflow_len != 0) FK_SOMETIMES_HIT(OVERFLOW);
 }
 
-static void watch_pause(void)
+void fk__kernel_watch_pause(void)
 {
     const fk_system *sys = fk__kernel.sys;
     bool is_sc = fk__world_swarm()->memory == FK_MEMORY_SC;
@@ -76,13 +76,14 @@ static void heal(fk_system *sys)
     sys->mem.max = 0;
 }
 
-static void watch_rest(fk_time next)
+bool fk__kernel_watch_rest(fk_time next)
 {
     fk_system *sys = fk__kernel.sys;
-    if (sys == NULL) return;
     bool for_ever = next == FK_NEVER;
+    if (sys == NULL) return false;
     heal(sys);
     fk__ledger_note(FK_FACT_REST, FK_NOBODY, FK_NOBODY, 0, for_ever);
+    if (fk__kernel.drowsy != 0) return false;
     for (uint32_t i = 0; i < sys->dispatch.workers; i++) {
         check_nothing_ready(sys->dispatch.worker[i]);
         check_worker(sys->dispatch.worker[i]);
@@ -97,14 +98,19 @@ static void watch_rest(fk_time next)
     if (for_ever && fk__kernel.outsiders != 0) fk__world_fail("A5", "a sender sleeps for ever");
     fk__system_check(sys);
     fk__alarm_check_due(next);
+    return true;
+}
+
+static void watch_rest(fk_time next)
+{
+    fk__kernel_watch_rest(next);
 }
 
 /* ---- the program ------------------------------------------------------------------------- */
 
-static fk_system *create(void)
+static fk_err make(const fk_port *port, fk_system **out)
 {
     const fk_swarm *s = fk__world_swarm();
-    fk_port port = fk__world_port();
     const fk_strategy stopping = { .decide = fk_decide_stop };
     fk_system_config config = { .name = "sim",
                                 .user_strategy = &stopping,
@@ -115,11 +121,18 @@ static fk_system *create(void)
                                 .on_dead_letter = fk__kernel_letter,
                                 .on_failure = on_failure,
                                 .on_event = on_event };
+    return fk__system_create(&config, port, s->workers, out);
+}
+
+void fk__kernel_create(fk_err (*make_fn)(const fk_port *port, fk_system **out))
+{
+    bool may_fail = fk__world_swarm()->creation_fails;
+    fk_port port = fk__world_port();
     fk_system *sys = NULL;
-    fk__world_set_faults(s->creation_fails);
-    while (fk__system_create(&config, &port, s->workers, &sys) != FK_OK) {
+    fk__world_set_faults(may_fail);
+    while (make_fn(&port, &sys) != FK_OK) {
         FK_SOMETIMES_HIT(CREATION_FAILED);
-        if (!s->creation_fails) fk__world_fail("A14", "the system cannot be created");
+        if (!may_fail) fk__world_fail("A14", "the system cannot be created");
         if (fk__world_bytes() != 0) fk__world_fail("A14", "a failed creation leaves memory");
         if (fk__world_one_in(3)) fk__world_set_faults(false);
     }
@@ -128,16 +141,25 @@ static fk_system *create(void)
                                .wake = fk__world_worker_wake,
                                .is_inside = fk__kernel_is_inside,
                                .reporting = fk__kernel_reporting };
-    sys->quarantine = FK_MILLIS(2); /* a run is shorter than a second */
-    return sys;
+    fk__kernel.sys = sys;
 }
 
-static void start_workers(fk_system *sys)
+void fk__kernel_start_workers(fk_system *sys)
 {
     for (uint32_t i = 0; i < sys->dispatch.workers; i++) {
         fk__kernel.threads++;
         FK_ASSERT(fk__world_spawn(fk__kernel_worker, sys->dispatch.worker[i]));
     }
+}
+
+void fk__kernel_begin_faults(fk_system *sys)
+{
+    const fk_swarm *s = fk__world_swarm();
+    l->may_lack_memory = s->fail_in != 0 || s->memory_spare != 0;
+    fk__world_set_faults(true);
+    if (s->memory_spare == 0) return;
+    sys->mem.max = fk__world_bytes() + s->memory_spare;
+    fk__world_set_limit(sys->mem.max);
 }
 
 /* Nobody works before all is set up: in a solo run, and while the memory's limit can still change. */
@@ -151,9 +173,9 @@ static void populate(fk_system *sys)
 {
     const fk_swarm *s = fk__world_swarm();
     bool is_early = !begins_still(s) && fk__world_one_in(2);
-    if (is_early) start_workers(sys);
+    if (is_early) fk__kernel_start_workers(sys);
     for (uint32_t i = 0; i < s->actors_first; i++) fk__kernel_spawn(NULL, FK_NOBODY, false);
-    if (!is_early && !begins_still(s)) start_workers(sys);
+    if (!is_early && !begins_still(s)) fk__kernel_start_workers(sys);
     for (uint32_t i = 0; i < s->actors_first * 2; i++) {
         uint32_t to = fk__kernel_pick();
         /* It would wait for workers that are not there yet: pinned actors send, too. */
@@ -227,6 +249,11 @@ static void stop_and_destroy(fk_system *sys)
     fk__ledger_note(FK_FACT_DOWN, FK_NOBODY, FK_NOBODY, 0, 0);
     if (!fk__system_is_down(sys)) fk__world_fail("A14", "stopped, and not down");
     fk__person_check_ended();
+    fk__kernel_destroy(sys);
+}
+
+void fk__kernel_destroy(fk_system *sys)
+{
     fk__world_await(are_outsiders_done);
     fk__world_await(is_never); /* the counters are exact at rest */
     check_stats(sys);
@@ -239,7 +266,7 @@ static void stop_and_destroy(fk_system *sys)
     fk__ledger_note(FK_FACT_GONE, FK_NOBODY, FK_NOBODY, 0, 0);
 }
 
-static void check_end(void)
+void fk__kernel_check_end(void)
 {
     fk__person_check_ended();
     fk__mail_check_ended();
@@ -256,42 +283,43 @@ static void kernel_main(void *arg, uint32_t thread)
     const fk_swarm *s = fk__world_swarm();
     (void)arg;
     (void)thread;
-    fk_system *sys = create();
-    fk__kernel.sys = sys;
+    fk__kernel_create(make);
+    fk_system *sys = fk__kernel.sys;
+    sys->quarantine = FK_MILLIS(2); /* a run is shorter than a second */
     populate(sys);
-    l->may_lack_memory = s->fail_in != 0 || s->memory_spare != 0;
-    fk__world_set_faults(true);
-    if (s->memory_spare != 0) {
-        sys->mem.max = fk__world_bytes() + s->memory_spare;
-        fk__world_set_limit(sys->mem.max);
-    }
+    fk__kernel_begin_faults(sys);
     fk__kernel.outsiders = s->outsiders;
     for (uint32_t i = 0; i < s->outsiders; i++) {
         FK_ASSERT(fk__world_spawn(fk__kernel_outsider, NULL));
     }
-    if (begins_still(s)) start_workers(sys);
+    if (begins_still(s)) fk__kernel_start_workers(sys);
     fk__world_await(is_time_to_stop);
     if (is_time_to_stop())
         FK_SOMETIMES_HIT(ENDED_EARLY);
     else
         FK_SOMETIMES_HIT(ENDED_AT_REST);
     stop_and_destroy(sys);
-    check_end();
+    fk__kernel_check_end();
+}
+
+void fk__kernel_note_machine(const fk_swarm *swarm)
+{
+    if (swarm->memory != FK_MEMORY_SC) FK_SOMETIMES_HIT(WEAK_MEMORY);
+    if (swarm->is_direct)
+        FK_SOMETIMES_HIT(DIRECT_BLOCKS);
+    else
+        FK_SOMETIMES_HIT(POOLED_BLOCKS);
 }
 
 const char *fk__kernel_run(uint64_t seed)
 {
-    static const fk_world_watch WATCH = { watch_pause, watch_rest };
+    static const fk_world_watch WATCH = { fk__kernel_watch_pause, watch_rest };
     fk_swarm swarm;
     fk__swarm_draw(&swarm, seed);
-    fk__kernel = (fk_kernel){ 0 };
+    fk__kernel = (fk_kernel){ .receive = { fk__kernel_receive[0], fk__kernel_receive[1] } };
     fk__world_begin(&swarm);
     fk__ledger_begin();
-    if (swarm.memory != FK_MEMORY_SC) FK_SOMETIMES_HIT(WEAK_MEMORY);
-    if (swarm.is_direct)
-        FK_SOMETIMES_HIT(DIRECT_BLOCKS);
-    else
-        FK_SOMETIMES_HIT(POOLED_BLOCKS);
+    fk__kernel_note_machine(&swarm);
     const char *found = fk__world_run(kernel_main, &WATCH);
     if (found == NULL) found = fk__quarantine_end();
     return found;

@@ -31,6 +31,8 @@ typedef struct fk_kernel {
     uint32_t insiders;                              /* mask of threads that are workers */
     uint32_t in_letter;                             /* mask of threads in on_dead_letter */
     fk_reporting reporting[FK_MACHINE_THREADS_MAX]; /* the kernel's own note of the same */
+    uint32_t drowsy;          /* workers that sleep in the middle of something: they may have work */
+    fk_receive_fn receive[2]; /* that fk_become() changes between */
     sim_claim claim[FK_MACHINE_THREADS_MAX][FK_SIM_CLAIMS];
 } fk_kernel;
 
@@ -38,6 +40,22 @@ extern fk_kernel fk__kernel;
 
 /* One run of that seed: NULL, or what was found. */
 const char *fk__kernel_run(uint64_t seed);
+
+/* What other scenarios of one system share with it. */
+void fk__kernel_start_workers(fk_system *sys);
+/* Tries fk__kernel.sys = make(port) until it succeeds, with allocations that fail if need be. */
+void fk__kernel_create(fk_err (*make)(const fk_port *port, fk_system **out));
+/* Allocations may fail from here on. */
+void fk__kernel_begin_faults(fk_system *sys);
+/* When the root has stopped: the rest of fk_system_stop(). */
+void fk__kernel_destroy(fk_system *sys);
+/* While nobody runs: every cell and worker. */
+void fk__kernel_watch_pause(void);
+/* False: some worker is in the middle of something. */
+bool fk__kernel_watch_rest(fk_time next);
+void fk__kernel_check_end(void);
+/* Notes how the machine of the run is. */
+void fk__kernel_note_machine(const fk_swarm *swarm);
 
 /* ---- kernel_mail.c: messages ------------------------------------------------------------- */
 
@@ -85,6 +103,7 @@ uint32_t fk__kernel_pick_dying(void);
 void fk__kernel_spawn(fk_ctx *ctx, uint32_t parent, bool is_named);
 void fk__kernel_stop_other(uint32_t by);
 void fk__kernel_poison(void);
+extern const fk_receive_fn fk__kernel_receive[2];
 
 /* kernel_acts.c: what an actor does with a message. */
 typedef struct fk_scene {
@@ -94,13 +113,22 @@ typedef struct fk_scene {
     uint32_t mail;     /* being handled; 0: none */
     uint32_t alarm;    /* being handled; 0: none */
     bool is_used;      /* forwarded or stashed */
+    bool is_hook;      /* there may be nothing left to change about the actor itself */
     fk_err err;
 } fk_scene;
 
 void fk__kernel_act(fk_scene *scene, fk_act act);
-/* The receive functions that become changes between. */
-fk_err fk__kernel_receive_0(fk_ctx *ctx, void *state, const fk_msg *msg);
-fk_err fk__kernel_receive_1(fk_ctx *ctx, void *state, const fk_msg *msg);
+/* Around the acts with a message: which one it is, and whether it still is. */
+void fk__kernel_open(fk_scene *scene);
+void fk__kernel_close(fk_scene *scene);
+/* Draws the mailbox of an actor and whatever else no scenario cares about. */
+void fk__kernel_draw_mailbox(fk_props *props, fk_person *person);
+void fk__kernel_count_spawn(const fk_person *person, fk_err err);
+/* The name of the n-th kind; 0: none. */
+typedef struct fk_short_name {
+    char text[16];
+} fk_short_name;
+fk_short_name fk__kernel_name(uint32_t n);
 
 /* ---- kernel_path.c: paths, selections, uids --------------------------------------------------- */
 

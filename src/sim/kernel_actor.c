@@ -49,7 +49,7 @@ static fk_err start_hook(fk_ctx *ctx, void *state)
 static void stop_hook(fk_ctx *ctx, void *state)
 {
     uint32_t actor = who(state);
-    fk_scene scene = { .ctx = ctx, .actor = actor };
+    fk_scene scene = { .ctx = ctx, .actor = actor, .is_hook = true };
     fk__person_begin_stop(actor, fk_self(ctx));
     if (fk__world_one_in(4)) {
         uint32_t before = l->mail_count;
@@ -91,6 +91,36 @@ static void check_lent(const fk_scene *scene)
     if (number != expected) fk__world_fail("A1", "a message changed while it was handled");
 }
 
+void fk__kernel_open(fk_scene *scene)
+{
+    fk_mail_kind kind;
+    const fk_msg *msg = scene->msg;
+    if (msg->type == &fk_type_receive_timeout) {
+        fk__alarm_timeout(scene->actor);
+        return;
+    }
+    uint32_t number = fk__kernel_read(msg->type, msg->data, msg->len, &kind);
+    if (kind >= FK_KIND_TICK) {
+        fk__alarm_fire(scene->actor, number);
+        scene->alarm = number;
+        return;
+    }
+    scene->mail = fk__mail_receive(scene->actor, number, msg->sender);
+    const fk_mail *mail = fk__mail_at(scene->mail);
+    if (mail->rounds > 0 && mail->origin != FK_NOBODY) {
+        fk__kernel_reply(scene->ctx, scene->actor, mail->origin, mail->rounds - 1u);
+    }
+}
+
+void fk__kernel_close(fk_scene *scene)
+{
+    if (fk__world_swarm()->shuffles && !fk__ctx_worker(scene->ctx)->is_pinned)
+        fk__kernel_shuffle(fk__ctx_worker(scene->ctx));
+    end_endless(scene);
+    check_lent(scene);
+    fk__person_end_receive(scene->actor, scene->err);
+}
+
 static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg, uint32_t behaviour)
 {
     uint32_t actor = who(state);
@@ -100,40 +130,23 @@ static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg, uint32_t beha
         fk__person_end_receive(actor, FK_OK);
         return FK_OK;
     }
-    if (msg->type == &fk_type_receive_timeout) {
-        fk__alarm_timeout(actor);
-    } else {
-        fk_mail_kind kind;
-        uint32_t number = fk__kernel_read(msg->type, msg->data, msg->len, &kind);
-        if (kind >= FK_KIND_TICK) {
-            fk__alarm_fire(actor, number);
-            scene.alarm = number;
-        } else {
-            scene.mail = fk__mail_receive(actor, number, msg->sender);
-            const fk_mail *mail = fk__mail_at(scene.mail);
-            if (mail->rounds > 0 && mail->origin != FK_NOBODY) {
-                fk__kernel_reply(ctx, actor, mail->origin, mail->rounds - 1u);
-            }
-        }
-    }
+    fk__kernel_open(&scene);
     act_some(&scene, fk__world_below(fk__world_swarm()->acts_max + 1));
-    if (fk__world_swarm()->shuffles && !fk__ctx_worker(ctx)->is_pinned)
-        fk__kernel_shuffle(fk__ctx_worker(ctx));
-    end_endless(&scene);
-    check_lent(&scene);
-    fk__person_end_receive(actor, scene.err);
+    fk__kernel_close(&scene);
     return scene.err;
 }
 
-fk_err fk__kernel_receive_0(fk_ctx *ctx, void *state, const fk_msg *msg)
+static fk_err receive_0(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     return receive(ctx, state, msg, 0);
 }
 
-fk_err fk__kernel_receive_1(fk_ctx *ctx, void *state, const fk_msg *msg)
+static fk_err receive_1(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     return receive(ctx, state, msg, 1);
 }
+
+const fk_receive_fn fk__kernel_receive[2] = { receive_0, receive_1 };
 
 /* ---- spawning ---------------------------------------------------------------------------- */
 
@@ -145,11 +158,9 @@ static uint32_t pick_bit(uint32_t mask)
     return (uint32_t)__builtin_ctz(mask);
 }
 
-static void draw_props(fk_props *props, fk_person *person)
+void fk__kernel_draw_mailbox(fk_props *props, fk_person *person)
 {
     const fk_swarm *s = fk__world_swarm();
-    props->receive = fk__kernel_receive_0;
-    props->stop = stop_hook;
     props->mailbox = (fk_mailbox_kind)pick_bit(s->mailboxes);
     if (props->mailbox == FK_MAILBOX_BOUNDED) {
         props->overflow = (fk_overflow)pick_bit(s->overflows);
@@ -157,23 +168,31 @@ static void draw_props(fk_props *props, fk_person *person)
     } else if (props->mailbox >= FK_MAILBOX_PRIORITY) {
         props->priority = fk__kernel_priority;
     }
-    if (fk__world_one_in(2)) props->start = start_hook;
     if (fk__world_one_in(4)) props->throughput = 1 + fk__world_below(4);
     props->stash_max = 1 + fk__world_below(8);
-    props->state_size = sizeof(sim_body) - fk__world_below(256);
     if (s->pinned_max != 0 && fk__world_one_in(8)) props->dispatcher = FK_DISPATCHER_PINNED;
     person->mailbox = (uint8_t)props->mailbox;
     person->overflow = (uint8_t)props->overflow;
     person->capacity = props->capacity;
     person->stash_max = props->stash_max;
-    person->has_start = props->start != NULL;
     person->is_pinned = props->dispatcher == FK_DISPATCHER_PINNED;
     if (props->mailbox == FK_MAILBOX_PRIORITY) FK_SOMETIMES_HIT(PRIORITY);
     if (props->mailbox == FK_MAILBOX_STABLE) FK_SOMETIMES_HIT(STABLE);
     if (props->mailbox == FK_MAILBOX_CONTROL) FK_SOMETIMES_HIT(CONTROL);
 }
 
-static void count_outcome(const fk_person *p, fk_err err)
+static void draw_props(fk_props *props, fk_person *person)
+{
+    props->receive = receive_0;
+    props->stop = stop_hook;
+    props->strategy.decide = fk_decide_stop;
+    if (fk__world_one_in(2)) props->start = start_hook;
+    props->state_size = sizeof(sim_body) - fk__world_below(256);
+    person->has_start = props->start != NULL;
+    fk__kernel_draw_mailbox(props, person);
+}
+
+void fk__kernel_count_spawn(const fk_person *p, fk_err err)
 {
     if (err == FK_E_NAME_TAKEN) FK_SOMETIMES_HIT(NAME_TAKEN);
     if (err == FK_E_STOPPING) FK_SOMETIMES_HIT(SPAWN_STOPPING);
@@ -184,27 +203,32 @@ static void count_outcome(const fk_person *p, fk_err err)
     if (err == FK_OK && p->is_pinned) FK_SOMETIMES_HIT(PINNED);
 }
 
+fk_short_name fk__kernel_name(uint32_t n)
+{
+    fk_short_name name = { "" };
+    if (n != 0) snprintf(name.text, sizeof(name.text), "n%u", (unsigned)n);
+    return name;
+}
+
 void fk__kernel_spawn(fk_ctx *ctx, uint32_t parent, bool is_named)
 {
     const fk_swarm *s = fk__world_swarm();
     uint32_t alive_max = s->actors_max != 0 ? s->actors_max + 2 : s->actors_alive;
     fk_person person = { .parent = (uint16_t)parent };
     fk_props props = { 0 };
-    props.strategy.decide = fk_decide_stop;
     sim_body body = { .canary = CANARY };
     fk_ref ref = FK_REF_NONE;
-    char name[16] = "";
     if (l->alive >= alive_max || l->person_count >= FK_ACTORS_MAX - FK_MACHINE_THREADS_MAX) return;
     draw_props(&props, &person);
     if (is_named) person.name = (uint16_t)(1 + fk__world_below(4));
-    if (is_named) snprintf(name, sizeof(name), "n%u", (unsigned)person.name);
+    fk_short_name name = fk__kernel_name(person.name);
     body.actor = fk__person_spawn(&person);
     props.init = &body;
-    fk_err err = ctx != NULL ? fk_spawn_child(ctx, fk_str_of(name), &props, &ref)
-                             : fk_spawn(fk__kernel.sys, fk_str_of(name), &props, &ref);
+    fk_err err = ctx != NULL ? fk_spawn_child(ctx, fk_str_of(name.text), &props, &ref)
+                             : fk_spawn(fk__kernel.sys, fk_str_of(name.text), &props, &ref);
     fk__world_fence();
     fk__person_spawned(body.actor, err, ref);
-    count_outcome(&l->person[body.actor], err);
+    fk__kernel_count_spawn(&l->person[body.actor], err);
 }
 
 /* ---- ending others ----------------------------------------------------------------------- */

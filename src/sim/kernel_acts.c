@@ -50,7 +50,7 @@ static void become(fk_scene *scene)
     if (p->behaviour_count >= BEHAVIOURS_MAX) return;
     uint32_t behaviour = fk__world_below(2);
     fk_err err =
-        fk_become(scene->ctx, behaviour == 0 ? fk__kernel_receive_0 : fk__kernel_receive_1);
+        fk_become(scene->ctx, fk__kernel.receive[behaviour]);
     if (err == FK_OK) {
         FK_SOMETIMES_HIT(BECOME);
         fk__person_become(scene->actor, behaviour);
@@ -158,7 +158,7 @@ static bool is_for_hook(fk_act act)
 
 void fk__kernel_act(fk_scene *scene, fk_act act)
 {
-    if (l->person[scene->actor].is_stopping && !is_for_hook(act)) return;
+    if (scene->is_hook && !is_for_hook(act)) return;
     switch (act) {
     case FK_ACT_TELL: tell(scene, 0); break;
     case FK_ACT_VOLLEY: tell(scene, 1 + fk__world_below(VOLLEY_MAX)); break;

@@ -74,6 +74,17 @@
     X(REACHED, "reached")                                                                          \
     X(CLAIM, "claim")                                                                              \
     X(RELEASE, "release")                                                                          \
+    X(RENEW, "new life")                                                                           \
+    X(EVENT, "event")                                                                              \
+    X(DECIDE, "decide")                                                                            \
+    X(KILL, "kill")                                                                                \
+    X(WATCH, "watch")                                                                              \
+    X(WATCHED, "watched")                                                                          \
+    X(UNWATCH, "unwatch")                                                                          \
+    X(TOLD, "told of an end")                                                                      \
+    X(PHASE, "termination")                                                                        \
+    X(HOOK, "hook asked")                                                                          \
+    X(FAREWELL, "farewell")                                                                        \
     X(REST, "rest")                                                                                \
     X(STOPPING, "system stopping")                                                                 \
     X(DOWN, "system down")                                                                         \
@@ -166,6 +177,7 @@ typedef struct fk_person {
     bool is_started, is_stillborn, is_stopping, is_gone;
     bool is_busy;    /* a hook or receive is running */
     bool is_leaving; /* must handle nothing more */
+    bool is_held;    /* at this rest, it or one above it waits for a supervisor */
     bool is_asked;   /* somebody asked it to stop, or is about to */
     bool is_told;    /* ... and that call has returned */
     bool is_poisoned;
@@ -210,6 +222,7 @@ typedef struct fk_ledger {
     bool is_ending;   /* ... is being destroyed */
     bool may_lack_memory;
     bool is_disturbed; /* somebody stopped before the system did */
+    bool is_supervised; /* a failure is not the end */
     fk_fact recent[FK_FACTS_SHOWN];
     fk_person person[FK_ACTORS_MAX];
     fk_mail mail[FK_MAILS_MAX];    /* from 1 */
@@ -251,6 +264,8 @@ void fk__mail_check_ended(void);
 /* A spawn begins: the number of the actor to be. */
 uint32_t fk__person_spawn(const fk_person *person);
 void fk__person_spawned(uint32_t actor, fk_err err, fk_ref ref);
+/* It begins a hook or a message, and ends it. */
+void fk__person_enter(uint32_t actor, fk_ref self, const char *what);
 void fk__person_begin_start(uint32_t actor, fk_ref self);
 void fk__person_end_start(uint32_t actor, fk_err err);
 /* Around each receive, whatever the message is. behaviour: which function it was. */
@@ -263,6 +278,12 @@ void fk__person_asked_stop(uint32_t actor, fk_err err);
 void fk__person_poison(uint32_t actor);
 void fk__person_failed(fk_ref ref);
 void fk__person_stopped(fk_ref ref);
+/* Is there a reason why it stops? */
+bool fk__person_has_cause(const fk_person *person);
+/* It has ended. */
+void fk__person_end(uint32_t actor);
+/* It begins anew: behaviour and timers as at first. is_restored: what it had stashed is in front. */
+void fk__person_renew(uint32_t actor, bool is_restored);
 void fk__person_become(uint32_t actor, uint32_t behaviour);
 void fk__person_unbecome(uint32_t actor, fk_err err);
 /* What it holds goes to the stash; the whole stash goes to the front. */
@@ -293,8 +314,9 @@ void fk__alarm_fire(uint32_t actor, uint32_t number);
 void fk__alarm_handled(uint32_t number);
 void fk__alarm_drop(uint32_t number);
 void fk__alarm_dead(uint32_t number, const fk_dead_letter *letter);
-/* The actor ends. */
+/* The actor ends, or is restarted: then the receive timeout goes on. */
 void fk__alarm_stop_all(uint32_t actor);
+void fk__alarm_stop_timers(uint32_t actor);
 void fk__alarm_timeout_set(uint32_t actor, fk_time timeout);
 void fk__alarm_timeout(uint32_t actor);
 /* Everybody sleeps until next: by then, nothing may be long due. */

@@ -143,15 +143,20 @@ void fk__alarm_dead(uint32_t number, const fk_dead_letter *letter)
     alarm->aside--;
 }
 
-void fk__alarm_stop_all(uint32_t actor)
+void fk__alarm_stop_timers(uint32_t actor)
 {
-    fk_person *p = &l->person[actor];
+    const fk_person *p = &l->person[actor];
     for (uint32_t key = 0; key < FK_TIMER_KEYS; key++) {
         if (p->alarm[key] == 0) continue;
         FK_SOMETIMES_HIT(TIMER_STOPPED);
         end(p->alarm[key]);
     }
-    p->timeout = 0;
+}
+
+void fk__alarm_stop_all(uint32_t actor)
+{
+    fk__alarm_stop_timers(actor);
+    l->person[actor].timeout = 0;
 }
 
 void fk__alarm_timeout_set(uint32_t actor, fk_time timeout)
@@ -182,7 +187,7 @@ void fk__alarm_check_due(fk_time next)
     const fk_time patience = (fk_time)16 << FK_TICK_SHIFT;
     for (uint32_t i = 0; i < l->person_count; i++) {
         const fk_person *p = &l->person[i];
-        if (p->is_stopping || p->is_leaving) continue;
+        if (p->is_stopping || p->is_leaving || p->is_held) continue;
         for (uint32_t key = 0; key < FK_TIMER_KEYS; key++) {
             uint32_t number = p->alarm[key];
             if (number == 0) continue;

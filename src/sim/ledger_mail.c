@@ -236,7 +236,8 @@ static bool is_plausible(const fk_mail *mail, fk_reason reason)
 static void check_room(const fk_mail *mail, uint32_t number)
 {
     const fk_person *to = &l->person[mail->to];
-    if (!fk__world_swarm()->is_solo || to->pending >= to->capacity) return;
+    /* Poison, kill and notices take a place, too. */
+    if (!fk__world_swarm()->is_solo || l->is_supervised || to->pending >= to->capacity) return;
     fk__world_fail("A13", "#%u refused with %u of %u in the mailbox", (unsigned)number,
                    (unsigned)to->pending, (unsigned)to->capacity);
 }
@@ -292,12 +293,17 @@ void fk__mail_drop(uint32_t number)
 
 void fk__mail_check_rest(void)
 {
-    for (uint32_t i = 1; i < l->mail_count && l->pending != 0; i++) {
+    uint32_t held = 0;
+    for (uint32_t i = 1; i < l->mail_count && l->pending != held; i++) {
         const fk_mail *mail = &l->mail[i];
         if (mail->state != FK_MAIL_SENT || !mail->returned) continue;
+        if (l->person[mail->to].is_held) {
+            held++;
+            continue;
+        }
         fk__world_fail("A5", "everybody sleeps, #%u to a%u waits", (unsigned)i, (unsigned)mail->to);
     }
-    if (l->pending != 0) fk__world_fail("ledger", "miscounted: %u", (unsigned)l->pending);
+    if (l->pending != held) fk__world_fail("ledger", "miscounted: %u", (unsigned)l->pending);
 }
 
 void fk__mail_check_ended(void)

@@ -94,7 +94,7 @@ void fk__person_spawned(uint32_t actor, fk_err err, fk_ref ref)
 
 /* ---- one thing at a time ----------------------------------------------------------------- */
 
-static void enter(uint32_t actor, fk_ref self, const char *what)
+void fk__person_enter(uint32_t actor, fk_ref self, const char *what)
 {
     fk_person *p = person_at(actor);
     learn_ref(p, actor, self);
@@ -106,7 +106,7 @@ static void enter(uint32_t actor, fk_ref self, const char *what)
 void fk__person_begin_start(uint32_t actor, fk_ref self)
 {
     fk_person *p = person_at(actor);
-    enter(actor, self, "start hook");
+    fk__person_enter(actor, self, "start hook");
     fk__ledger_note(FK_FACT_START, actor, FK_NOBODY, 0, 0);
     if (p->is_started) fk__world_fail("A15", "a%u started twice", (unsigned)actor);
     if (p->received != 0) fk__world_fail("A15", "a%u started late", (unsigned)actor);
@@ -118,8 +118,9 @@ void fk__person_end_start(uint32_t actor, fk_err err)
     fk__ledger_note(FK_FACT_STARTED, actor, FK_NOBODY, 0, (uint32_t)err);
     p->is_started = true;
     p->is_busy = false;
-    p->is_stillborn = err != FK_OK;
-    if (err != FK_OK) p->is_leaving = true;
+    if (err == FK_OK || l->is_supervised) return;
+    p->is_stillborn = true;
+    p->is_leaving = true;
 }
 
 /* A12. A budget is shared by those who wake each other, so one place in the queue is one budget;
@@ -131,7 +132,7 @@ static void check_fairness(const fk_person *p, uint32_t actor)
     const fk_swarm *s = fk__world_swarm();
     uint64_t waited = l->received - p->waiting_since;
     if (waited > l->wait_longest) l->wait_longest = waited;
-    if (!s->is_solo || s->shuffles) return;
+    if (!s->is_solo || s->shuffles || l->is_supervised) return;
     /* More than a ring of them, and no memory for the rest: out of order, but not lost. */
     if (l->alive_max > FK_RING && l->may_lack_memory) return;
     FK_SOMETIMES_HIT(FAIRNESS);
@@ -145,7 +146,7 @@ static void check_fairness(const fk_person *p, uint32_t actor)
 void fk__person_begin_receive(uint32_t actor, fk_ref self, uint32_t behaviour)
 {
     fk_person *p = person_at(actor);
-    enter(actor, self, "message");
+    fk__person_enter(actor, self, "message");
     if (p->has_start && !p->is_started) {
         fk__world_fail("A15", "a%u: a message before its start", (unsigned)actor);
     }
@@ -181,7 +182,7 @@ void fk__person_end_receive(uint32_t actor, fk_err err)
     p->held = 0;
     if (!p->is_timeout) p->timeout_last = fk__world_now();
     p->is_busy = false;
-    if (err != FK_OK) p->is_leaving = true;
+    if (err != FK_OK && !l->is_supervised) p->is_leaving = true;
 }
 
 void fk__person_become(uint32_t actor, uint32_t behaviour)
@@ -264,6 +265,16 @@ void fk__person_stash(uint32_t actor, fk_err err)
     }
 }
 
+static void stash_to_front(fk_person *p)
+{
+    uint32_t moved = p->stash.count;
+    if (moved + p->front.count > FK_ASIDE_MAX) fk__world_fail("ledger", "too much in front");
+    for (uint32_t i = p->front.count; i > 0; i--) p->front.at[i - 1 + moved] = p->front.at[i - 1];
+    for (uint32_t i = 0; i < moved; i++) p->front.at[i] = p->stash.at[i];
+    p->front.count += moved;
+    p->stash.count = 0;
+}
+
 void fk__person_unstash(uint32_t actor, fk_err err)
 {
     fk_person *p = &l->person[actor];
@@ -272,14 +283,19 @@ void fk__person_unstash(uint32_t actor, fk_err err)
         if (l->may_lack_memory) return;
         fk__world_fail("A13", "a%u: unstash gave %s", (unsigned)actor, fk_err_name(err));
     }
-    uint32_t moved = p->stash.count;
-    if (moved == 0) return;
-    if (moved + p->front.count > FK_ASIDE_MAX) fk__world_fail("ledger", "too much in front");
+    if (p->stash.count == 0) return;
     FK_SOMETIMES_HIT(UNSTASHED);
-    for (uint32_t i = p->front.count; i > 0; i--) p->front.at[i - 1 + moved] = p->front.at[i - 1];
-    for (uint32_t i = 0; i < moved; i++) p->front.at[i] = p->stash.at[i];
-    p->front.count += moved;
-    p->stash.count = 0;
+    stash_to_front(p);
+}
+
+void fk__person_renew(uint32_t actor, bool is_restored)
+{
+    fk_person *p = &l->person[actor];
+    p->behaviours = p->behaviour_count = 0;
+    p->is_started = false;
+    p->received = 0;
+    fk__alarm_stop_timers(actor);
+    if (is_restored) stash_to_front(p);
 }
 
 bool fk__person_take_front(uint32_t actor, uint32_t code)
@@ -340,21 +356,21 @@ void fk__person_failed(fk_ref ref)
     fk__ledger_note(FK_FACT_FAILURE, (uint32_t)(p - l->person), FK_NOBODY, 0, 0);
 }
 
-static bool has_cause(const fk_person *p)
+bool fk__person_has_cause(const fk_person *p)
 {
     if (l->is_stopping || p->is_asked || p->is_poisoned || p->is_leaving) return true;
-    return p->parent != FK_NOBODY && has_cause(&l->person[p->parent]);
+    return p->parent != FK_NOBODY && fk__person_has_cause(&l->person[p->parent]);
 }
 
 void fk__person_begin_stop(uint32_t actor, fk_ref self)
 {
     fk_person *p = person_at(actor);
-    enter(actor, self, "stop hook");
+    fk__person_enter(actor, self, "stop hook");
     fk__ledger_note(FK_FACT_STOP, actor, FK_NOBODY, 0, 0);
     if (p->has_start && !p->is_started) {
         fk__world_fail("A15", "a%u: stop hook without start hook", (unsigned)actor);
     }
-    if (!has_cause(p)) fk__world_fail("A4", "a%u: nobody stopped it", (unsigned)actor);
+    if (!fk__person_has_cause(p)) fk__world_fail("A4", "a%u: nobody stopped it", (unsigned)actor);
     if (p->children != 0) {
         fk__world_fail("A7", "a%u ends before %u children", (unsigned)actor, (unsigned)p->children);
     }
@@ -365,9 +381,14 @@ void fk__person_begin_stop(uint32_t actor, fk_ref self)
 
 void fk__person_end_stop(uint32_t actor)
 {
-    fk_person *p = &l->person[actor];
     fk__ledger_note(FK_FACT_STOPPED, actor, FK_NOBODY, 0, 0);
-    p->is_busy = false;
+    l->person[actor].is_busy = false;
+    fk__person_end(actor);
+}
+
+void fk__person_end(uint32_t actor)
+{
+    fk_person *p = &l->person[actor];
     p->is_gone = true;
     if (p->is_spawned) l->alive--;
     if (p->parent != FK_NOBODY) l->person[p->parent].children--;

@@ -10,92 +10,124 @@
 
 #include <stdint.h>
 
+/* The scenarios that it must happen in. */
+enum { FK_IN_KERNEL = 1, FK_IN_LIFECYCLE = 2, FK_IN_BOTH = 3 };
+
 #define FK_SOMETIMES(X)                                                                            \
-    X(STALLED_THREAD, "stalled-thread")                                                            \
-    X(CLOCK_JUMP, "clock-jump")                                                                    \
-    X(SPURIOUS_WAKE, "spurious-wake")                                                              \
-    X(WEAK_MEMORY, "weak-memory")                                                                  \
-    X(DIRECT_BLOCKS, "direct-blocks")                                                              \
-    X(POOLED_BLOCKS, "pooled-blocks")                                                              \
-    X(ALLOCATION_FAILED, "allocation-failed")                                                      \
-    X(CREATION_FAILED, "creation-failed")                                                          \
-    X(MEMORY_LIMIT, "memory-limit")                                                                \
-    X(SEND_NO_MEMORY, "send-no-memory")                                                            \
-    X(SPAWN_NO_MEMORY, "spawn-no-memory")                                                          \
-    X(TIMER_NO_MEMORY, "timer-no-memory")                                                          \
-    X(ACTORS_LIMIT, "actors-limit")                                                                \
-    X(PINNED, "pinned")                                                                            \
-    X(PIN_REFUSED, "pin-refused")                                                                  \
-    X(STEAL, "steal")                                                                              \
-    X(OVERFLOW, "ready-overflow")                                                                  \
-    X(CALM, "calm")                                                                                \
-    X(SHUFFLED, "shuffled")                                                                        \
-    X(SLOT_REUSED, "slot-reused")                                                                  \
-    X(NAME_TAKEN, "name-taken")                                                                    \
-    X(NAME_REUSED, "name-reused")                                                                  \
-    X(SPAWN_STOPPING, "spawn-while-stopping")                                                      \
-    X(STALE_REF, "stale-ref")                                                                      \
-    X(NO_REF, "no-ref")                                                                            \
-    X(MADE_UP_REF, "made-up-ref")                                                                  \
-    X(FOREIGN_REF, "foreign-ref")                                                                  \
-    X(FULL, "full")                                                                                \
-    X(FULL_INSIDE_BLOCK, "full-inside-block")                                                      \
-    X(BLOCKED, "blocked")                                                                          \
-    X(DROPPED_NEWEST, "dropped-newest")                                                            \
-    X(DROPPED_OLDEST, "dropped-oldest")                                                            \
-    X(PRIORITY, "priority")                                                                        \
-    X(STABLE, "stable")                                                                            \
-    X(CONTROL, "control")                                                                          \
-    X(OVERTAKEN, "overtaken")                                                                      \
-    X(REPLIED, "replied")                                                                          \
-    X(FORWARDED, "forwarded")                                                                      \
-    X(UNHANDLED, "unhandled")                                                                      \
-    X(SHARED_PAYLOAD, "shared-payload")                                                            \
-    X(MOVED_PAYLOAD, "moved-payload")                                                              \
-    X(UNSENT_PAYLOAD, "unsent-payload")                                                            \
-    X(STASHED, "stashed")                                                                          \
-    X(STASHED_TIMER, "stashed-timer")                                                              \
-    X(STASH_FULL, "stash-full")                                                                    \
-    X(UNSTASHED, "unstashed")                                                                      \
-    X(STASH_DIED, "stash-died")                                                                    \
-    X(BECOME, "become")                                                                            \
-    X(UNBECOME, "unbecome")                                                                        \
-    X(TIMER_ONCE, "timer-once")                                                                    \
-    X(TIMER_DELAY, "timer-fixed-delay")                                                            \
-    X(TIMER_RATE, "timer-fixed-rate")                                                              \
-    X(TIMER_CANCELLED, "timer-cancelled")                                                          \
-    X(TIMER_RESTARTED, "timer-restarted")                                                          \
-    X(TIMER_STOPPED, "timer-stopped")                                                              \
-    X(TIMER_MISSED, "timer-missed-periods")                                                        \
-    X(RECEIVE_TIMEOUT, "receive-timeout")                                                          \
-    X(FAILED, "failed")                                                                            \
-    X(FAILED_START, "failed-start")                                                                \
-    X(STOP_SELF, "stop-self")                                                                      \
-    X(STOP_OTHER, "stop-other")                                                                    \
-    X(STOP_STALE, "stop-stale")                                                                    \
-    X(STOP_CHILDREN, "stop-with-children")                                                         \
-    X(POISONED, "poisoned")                                                                        \
-    X(AWAITED, "awaited")                                                                          \
-    X(AWAIT_TIMEOUT, "await-timeout")                                                              \
-    X(RESOLVED, "resolved")                                                                        \
-    X(RESOLVED_GONE, "resolved-gone")                                                              \
-    X(RESOLVED_HEIR, "resolved-heir")                                                              \
-    X(IDENTIFIED, "identified")                                                                    \
-    X(SELECTED, "selected")                                                                        \
-    X(SELECT_MISSED, "select-missed")                                                              \
-    X(CALLED, "called")                                                                            \
-    X(CALL_MISSED, "call-missed")                                                                  \
-    X(CLAIMED, "claimed")                                                                          \
-    X(CLAIM_RESERVED, "claim-reserved")                                                            \
-    X(CLAIM_EXPIRED, "claim-expired")                                                              \
-    X(LETTER_SENDS, "dead-letter-sends")                                                           \
-    X(STOP_HOOK_SENDS, "stop-hook-sends")                                                          \
-    X(ENDED_AT_REST, "ended-at-rest")                                                              \
-    X(ENDED_EARLY, "ended-early")                                                                  \
-    X(FAIRNESS, "fairness-checked")
+    X(STALLED_THREAD, "stalled-thread", BOTH)                                                      \
+    X(CLOCK_JUMP, "clock-jump", BOTH)                                                              \
+    X(SPURIOUS_WAKE, "spurious-wake", BOTH)                                                        \
+    X(WEAK_MEMORY, "weak-memory", BOTH)                                                            \
+    X(DIRECT_BLOCKS, "direct-blocks", BOTH)                                                        \
+    X(POOLED_BLOCKS, "pooled-blocks", BOTH)                                                        \
+    X(ALLOCATION_FAILED, "allocation-failed", BOTH)                                                \
+    X(CREATION_FAILED, "creation-failed", BOTH)                                                    \
+    X(MEMORY_LIMIT, "memory-limit", KERNEL)                                                        \
+    X(SEND_NO_MEMORY, "send-no-memory", KERNEL)                                                    \
+    X(SPAWN_NO_MEMORY, "spawn-no-memory", BOTH)                                                    \
+    X(TIMER_NO_MEMORY, "timer-no-memory", KERNEL)                                                  \
+    X(ACTORS_LIMIT, "actors-limit", KERNEL)                                                        \
+    X(PINNED, "pinned", BOTH)                                                                      \
+    X(PIN_REFUSED, "pin-refused", KERNEL)                                                          \
+    X(STEAL, "steal", KERNEL)                                                                      \
+    X(OVERFLOW, "ready-overflow", KERNEL)                                                          \
+    X(CALM, "calm", KERNEL)                                                                        \
+    X(SHUFFLED, "shuffled", BOTH)                                                                  \
+    X(SLOT_REUSED, "slot-reused", BOTH)                                                            \
+    X(NAME_TAKEN, "name-taken", BOTH)                                                              \
+    X(NAME_REUSED, "name-reused", BOTH)                                                            \
+    X(SPAWN_STOPPING, "spawn-while-stopping", BOTH)                                                \
+    X(STALE_REF, "stale-ref", BOTH)                                                                \
+    X(NO_REF, "no-ref", KERNEL)                                                                    \
+    X(MADE_UP_REF, "made-up-ref", KERNEL)                                                          \
+    X(FOREIGN_REF, "foreign-ref", KERNEL)                                                          \
+    X(FULL, "full", KERNEL)                                                                        \
+    X(FULL_INSIDE_BLOCK, "full-inside-block", KERNEL)                                              \
+    X(BLOCKED, "blocked", KERNEL)                                                                  \
+    X(DROPPED_NEWEST, "dropped-newest", KERNEL)                                                    \
+    X(DROPPED_OLDEST, "dropped-oldest", KERNEL)                                                    \
+    X(PRIORITY, "priority", KERNEL)                                                                \
+    X(STABLE, "stable", KERNEL)                                                                    \
+    X(CONTROL, "control", KERNEL)                                                                  \
+    X(OVERTAKEN, "overtaken", KERNEL)                                                              \
+    X(REPLIED, "replied", KERNEL)                                                                  \
+    X(FORWARDED, "forwarded", KERNEL)                                                              \
+    X(UNHANDLED, "unhandled", KERNEL)                                                              \
+    X(SHARED_PAYLOAD, "shared-payload", KERNEL)                                                    \
+    X(MOVED_PAYLOAD, "moved-payload", KERNEL)                                                      \
+    X(UNSENT_PAYLOAD, "unsent-payload", KERNEL)                                                    \
+    X(STASHED, "stashed", BOTH)                                                                    \
+    X(STASHED_TIMER, "stashed-timer", KERNEL)                                                      \
+    X(STASH_FULL, "stash-full", KERNEL)                                                            \
+    X(UNSTASHED, "unstashed", BOTH)                                                                \
+    X(STASH_DIED, "stash-died", KERNEL)                                                            \
+    X(BECOME, "become", BOTH)                                                                      \
+    X(UNBECOME, "unbecome", KERNEL)                                                                \
+    X(TIMER_ONCE, "timer-once", BOTH)                                                              \
+    X(TIMER_DELAY, "timer-fixed-delay", KERNEL)                                                    \
+    X(TIMER_RATE, "timer-fixed-rate", KERNEL)                                                      \
+    X(TIMER_CANCELLED, "timer-cancelled", KERNEL)                                                  \
+    X(TIMER_RESTARTED, "timer-restarted", KERNEL)                                                  \
+    X(TIMER_STOPPED, "timer-stopped", BOTH)                                                        \
+    X(TIMER_MISSED, "timer-missed-periods", KERNEL)                                                \
+    X(RECEIVE_TIMEOUT, "receive-timeout", KERNEL)                                                  \
+    X(FAILED, "failed", KERNEL)                                                                    \
+    X(FAILED_START, "failed-start", BOTH)                                                          \
+    X(STOP_SELF, "stop-self", BOTH)                                                                \
+    X(STOP_OTHER, "stop-other", BOTH)                                                              \
+    X(STOP_STALE, "stop-stale", KERNEL)                                                            \
+    X(STOP_CHILDREN, "stop-with-children", KERNEL)                                                 \
+    X(POISONED, "poisoned", BOTH)                                                                  \
+    X(AWAITED, "awaited", KERNEL)                                                                  \
+    X(AWAIT_TIMEOUT, "await-timeout", KERNEL)                                                      \
+    X(RESOLVED, "resolved", KERNEL)                                                                \
+    X(RESOLVED_GONE, "resolved-gone", KERNEL)                                                      \
+    X(RESOLVED_HEIR, "resolved-heir", KERNEL)                                                      \
+    X(IDENTIFIED, "identified", KERNEL)                                                            \
+    X(SELECTED, "selected", KERNEL)                                                                \
+    X(SELECT_MISSED, "select-missed", KERNEL)                                                      \
+    X(CALLED, "called", KERNEL)                                                                    \
+    X(CALL_MISSED, "call-missed", KERNEL)                                                          \
+    X(CLAIMED, "claimed", KERNEL)                                                                  \
+    X(CLAIM_RESERVED, "claim-reserved", KERNEL)                                                    \
+    X(CLAIM_EXPIRED, "claim-expired", KERNEL)                                                      \
+    X(LETTER_SENDS, "dead-letter-sends", KERNEL)                                                   \
+    X(STOP_HOOK_SENDS, "stop-hook-sends", KERNEL)                                                  \
+    X(ENDED_AT_REST, "ended-at-rest", BOTH)                                                        \
+    X(ENDED_EARLY, "ended-early", BOTH)                                                            \
+    X(FAIRNESS, "fairness-checked", KERNEL)                                                        \
+    X(RESUMED, "resumed", LIFECYCLE)                                                               \
+    X(RESTARTED, "restarted", LIFECYCLE)                                                           \
+    X(LIMIT_REACHED, "limit-reached", LIFECYCLE)                                                   \
+    X(ALL_FOR_ONE, "all-for-one", LIFECYCLE)                                                       \
+    X(REST_FOR_ONE, "rest-for-one", LIFECYCLE)                                                     \
+    X(ESCALATED, "escalated", LIFECYCLE)                                                           \
+    X(KILLED, "killed", LIFECYCLE)                                                                 \
+    X(DEATH_PACT, "death-pact", LIFECYCLE)                                                         \
+    X(FAILED_IN_RESTART, "failed-in-restart", LIFECYCLE)                                           \
+    X(HELD_CHILD, "held-child", LIFECYCLE)                                                         \
+    X(HELD_AT_REST, "held-at-rest", LIFECYCLE)                                                     \
+    X(TOLD, "told", LIFECYCLE)                                                                     \
+    X(TOLD_UNCONFIRMED, "told-unconfirmed", LIFECYCLE)                                             \
+    X(TOLD_CUSTOM, "told-custom", LIFECYCLE)                                                       \
+    X(UNWATCHED, "unwatched", LIFECYCLE)                                                           \
+    X(UNWATCHED_LATE, "unwatched-late", LIFECYCLE)                                                 \
+    X(WATCH_GUARDIAN, "watch-guardian", LIFECYCLE)                                                 \
+    X(WATCH_MADE_UP, "watch-made-up", LIFECYCLE)                                                   \
+    X(NAME_FREE, "name-free", LIFECYCLE)                                                           \
+    X(KEPT_CHILD, "kept-child", LIFECYCLE)                                                         \
+    X(USER_FAILED, "user-failed", LIFECYCLE)                                                       \
+    X(HOOK_ASKED, "hook-asked", LIFECYCLE)                                                         \
+    X(HOOK_LATE, "hook-late", LIFECYCLE)                                                           \
+    X(HOOK_LATECOMER, "hook-latecomer", LIFECYCLE)                                                 \
+    X(HOOK_DIED, "hook-died", LIFECYCLE)                                                           \
+    X(TERMINATED_NOW, "terminated-now", LIFECYCLE)                                                 \
+    X(TERMINATED_INSIDE, "terminated-inside", LIFECYCLE)                                           \
+    X(TERMINATED_TWICE, "terminated-twice", LIFECYCLE)                                             \
+    X(FAREWELL_LATE, "farewell-late", LIFECYCLE)
 
 typedef enum fk_sometimes {
-#define FK_SOMETIMES_ENUM(NAME, name) FK_SOMETIMES_##NAME,
+#define FK_SOMETIMES_ENUM(NAME, name, where) FK_SOMETIMES_##NAME,
     FK_SOMETIMES(FK_SOMETIMES_ENUM)
 #undef FK_SOMETIMES_ENUM
         FK_SOMETIMES_COUNT
@@ -106,5 +138,6 @@ extern uint64_t fk__sometimes[FK_SOMETIMES_COUNT];
 #define FK_SOMETIMES_HIT(NAME) (fk__sometimes[FK_SOMETIMES_##NAME]++)
 
 const char *fk__sometimes_name(fk_sometimes which);
+uint32_t fk__sometimes_where(fk_sometimes which);
 
 #endif /* FK_SIM_SOMETIMES_H */

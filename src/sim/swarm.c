@@ -173,7 +173,7 @@ static void draw_churn(fk_swarm *s, fk_rng *rng)
     }
 }
 
-void fk__swarm_draw(fk_swarm *s, uint64_t seed)
+static fk_rng draw_plain(fk_swarm *s, uint64_t seed)
 {
     *s = (fk_swarm){ .seed = seed };
     fk_rng rng = { fk__mix64(seed * UINT64_C(0x9E3779B97F4A7C15) + 1) | 1 };
@@ -181,6 +181,17 @@ void fk__swarm_draw(fk_swarm *s, uint64_t seed)
     draw_time(s, &rng);
     draw_memory(s, &rng);
     draw_workload(s, &rng);
+    return rng;
+}
+
+void fk__swarm_draw_plain(fk_swarm *s, uint64_t seed)
+{
+    draw_plain(s, seed);
+}
+
+void fk__swarm_draw(fk_swarm *s, uint64_t seed)
+{
+    fk_rng rng = draw_plain(s, seed);
     if (s->is_solo) {
         uint32_t solo = fk__rng_below(&rng, 16);
         if (solo == 0)

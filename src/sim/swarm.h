@@ -93,6 +93,8 @@ typedef struct fk_swarm {
 } fk_swarm;
 
 void fk__swarm_draw(fk_swarm *s, uint64_t seed);
+/* The same without what kernel actors do: the machine, its time and memory. */
+void fk__swarm_draw_plain(fk_swarm *s, uint64_t seed);
 
 /* An act, as often as the weights say. */
 fk_act fk__swarm_act(const fk_swarm *s, uint32_t draw);
