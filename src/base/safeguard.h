@@ -69,6 +69,8 @@
       "lifecycle")                                                                                 \
     X(RESTART_FRESH, "restart-fresh", "an actor keeps its old state when restarted", "lifecycle")  \
     X(TERMINATE_ONCE, "terminate-once", "termination can go back to an earlier step", "lifecycle") \
+    X(SIGNAL_ONCE, "signal-once", "a signal that is on its way to the parent is sent again",         \
+      "lifecycle")                                                                                 \
     X(DEFER_ORDER, "defer-order", "deferred envelopes are drained last one first", "remote")       \
     X(DEFER_BOUND, "defer-bound", "one authority may defer any number of envelopes", "remote")     \
     X(DEFER_TOTAL, "defer-total", "all authorities may defer any number of envelopes", "remote")   \

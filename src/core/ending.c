@@ -122,7 +122,9 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
     if (cell->children_count != 0 && FK_SAFEGUARD(CHILDREN_FIRST)) return false;
     run_stop_hook(worker, cell);
     fk__publish_life(&worker->local, FK_EVENT_STOPPED, fk__cell_ref(cell), FK_OK);
-    if ((cell->suspended & FK_HELD_FAILED) != 0) fk__cell_retract(cell);
+    /* The parent may be reading about a failure, even one that is over. */
+    bool has_wound = cell->extras != NULL && cell->extras->wound != NULL;
+    if (has_wound || (cell->suspended & FK_HELD_FAILED) != 0) fk__cell_retract(cell);
     if (cell->extras != NULL) fk__extras_fini(worker, cell);
     fk_vigil *watchers = fk__watch_take(cell);
     if (cell->children != NULL) fk__children_fini(&worker->local, cell);

@@ -118,14 +118,17 @@ static uint32_t word_replace(fk_cell *cell, uint32_t mask, uint32_t bits)
     return word;
 }
 
-/* Under the lock, because the parent reads the wound, and the actor may be stopped meanwhile. */
-static void failure_note(fk_cell *cell, const fk_failure *failure)
+/* Under the lock, because the parent reads the wound, and the actor may be stopped meanwhile. True:
+ * the signal is at home. It is not when the actor was restarted with a sibling before the parent
+ * looked at an earlier failure; then the parent finds this one instead. */
+static bool failure_note(fk_cell *cell, const fk_failure *failure)
 {
     uint32_t bits = FK_WORD_FAILED | FK_WORD_QUEUED | error_bits(failure->err);
     if (failure->phase == FK_PHASE_START) bits |= FK_WORD_AT_START;
     if (failure->phase == FK_PHASE_RESTART) bits |= FK_WORD_AT_RESTART;
     if (failure->phase == FK_PHASE_CHILD) bits |= FK_WORD_AT_START | FK_WORD_AT_RESTART;
-    word_replace(cell, FK_WORD_AT_START | FK_WORD_AT_RESTART | ERROR_BITS, bits);
+    uint32_t word = word_replace(cell, FK_WORD_AT_START | FK_WORD_AT_RESTART | ERROR_BITS, bits);
+    return (word & FK_WORD_QUEUED) == 0;
 }
 
 static void report_failure(fk_worker *worker, fk_cell *cell, const fk_failure *failure)
@@ -134,8 +137,9 @@ static void report_failure(fk_worker *worker, fk_cell *cell, const fk_failure *f
     fk_cell *parent = fk__cell_parent(cell);
     fk__mem_lock(mem, &cell->children_lock);
     wound_keep(worker, cell, failure);
-    failure_note(cell, failure);
+    bool is_home = failure_note(cell, failure);
     fk__mem_unlock(mem, &cell->children_lock);
+    if (!is_home && FK_SAFEGUARD(SIGNAL_ONCE)) return;
     fk__mailbox_signal(parent, &cell->ended.link);
     if (fk__mailbox_kick(parent)) fk__schedule(&worker->local, parent);
 }
@@ -175,15 +179,9 @@ void fk__cell_retract(fk_cell *cell)
 
 bool fk__cell_report_end(fk_cell *cell)
 {
-    /* Not failed, so the signal is at home. Released by the push. */
-    if ((cell->suspended & FK_HELD_FAILED) == 0) {
-        fk__half_store(&cell->ended.word, FK_WORD_ENDED, FK_RELAXED);
-        return true;
-    }
-    fk_mem *mem = &cell->sys->mem;
-    fk__mem_lock(mem, &cell->children_lock);
+    /* Either we see that the parent has taken the signal, or it sees the end with it. The parent's
+     * notes stay: it may be waiting for this end (restart.c). */
     uint32_t word = fk__half_or(&cell->ended.word, FK_WORD_ENDED, FK_ACQ_REL);
-    fk__mem_unlock(mem, &cell->children_lock);
     return (word & FK_WORD_QUEUED) == 0;
 }
 
