@@ -205,6 +205,8 @@ void fk__watch_tell(fk_local *local, fk_vigil *watchers)
 static void vigil_end(fk_local *local, fk_vigil *vigil)
 {
     vigil->is_wanted = !FK_SAFEGUARD(UNWATCH);
+    /* A slot that never was: the vigil is on its way back, and nowhere else. */
+    if (fk__slots_at(&local->sys->slots, vigil->terminated.actor.slot) == NULL) return;
     fk__half_add(&vigil->places, 1, FK_RELAXED);
     signal_send(local, vigil->terminated.actor.slot, &vigil->cancel, FK_SIGNAL_UNWATCH);
 }
