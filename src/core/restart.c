@@ -65,7 +65,10 @@ void fk__cell_restart(fk_worker *worker, fk_cell *cell, fk_err why)
     else if (props->stop != NULL && (cell->flags & FK_CELL_UNSTARTED) == 0)
         props->stop(&worker->ctx, cell->state);
     worker->ctx.detail[0] = '\0';
-    if (keeps) await_stopped(cell);
+    if (keeps)
+        await_stopped(cell);
+    else
+        stop_children(worker, cell); /* those that the hook has made */
     cell->life = FK_LIFE_RESTARTING;
     if (cell->extras != NULL) fk__extras_reset(worker, cell);
     cell->receive = props->receive;
