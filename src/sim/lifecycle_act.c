@@ -45,6 +45,7 @@ static fk_ref pick_target(void)
         uint32_t slot = fk__world_one_in(2) ? fk__world_below(300) : fk__world_below(UINT32_MAX);
         return (fk_ref){ slot, 0x40000001u + 2 * fk__world_below(4), sys->id };
     }
+    if (draw == 2) return FK_REF_NONE;
     uint32_t actor = fk__kernel_pick();
     return actor == FK_NOBODY ? FK_REF_NONE : l->person[actor].ref;
 }
@@ -63,7 +64,6 @@ static void watch(const fk_scene *scene, fk_ref target)
 {
     bool is_custom = fk__world_one_in(3);
     if (v->vow_count >= FK_VOWS_MAX - FK_MACHINE_THREADS_MAX) return;
-    if (fk_ref_is_none(target)) return;
     uint32_t number = fk__vow_begin(scene->actor, target, is_custom);
     fk_err err;
     if (is_custom)

@@ -252,6 +252,7 @@ void fk__lifecycle_spawn(fk_ctx *ctx, uint32_t parent, uint32_t name)
     fk_props props = { 0 };
     sim_mind mind = { .canary = CANARY };
     fk_ref ref = FK_REF_NONE;
+    soul.is_beside = parent != FK_NOBODY && v->soul[parent].is_beside;
     if (l->alive >= s->actors_alive || l->person_count >= FK_ACTORS_MAX - FK_MACHINE_THREADS_MAX) {
         return;
     }
@@ -275,7 +276,7 @@ void fk__lifecycle_spawn(fk_ctx *ctx, uint32_t parent, uint32_t name)
 fk_err fk__lifecycle_extra(fk_system *sys, uint32_t number)
 {
     fk_person person = { .parent = FK_NOBODY };
-    fk_soul soul = { .is_extra = true };
+    fk_soul soul = { .is_extra = true, .is_beside = true };
     fk_props props = { 0 };
     sim_mind mind = { .canary = CANARY };
     fk_ref ref;

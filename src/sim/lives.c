@@ -138,6 +138,7 @@ void fk__soul_begin_parting(uint32_t actor, fk_ref self, bool is_before)
         fk__world_fail("A15", "a%u: stop hook without start hook", (unsigned)actor);
     }
     /* Only at a restart are there children. */
+    l->person[actor].is_parting = true;
     if (!is_before && living_children(actor) == 0) return;
     if (!is_before && s->has_before) {
         fk__world_fail("A7", "a%u ends before its children", (unsigned)actor);
@@ -153,7 +154,7 @@ void fk__soul_begin_parting(uint32_t actor, fk_ref self, bool is_before)
 void fk__soul_end_parting(uint32_t actor)
 {
     fk_soul *s = &v->soul[actor];
-    l->person[actor].is_busy = false;
+    l->person[actor].is_busy = l->person[actor].is_parting = false;
     s->is_parted = true;
     fk__alarm_stop_timers(actor);
     for (uint32_t i = 0; i < l->person_count; i++) { /* who survives begins anew as well */
@@ -210,8 +211,8 @@ static void on_restarted(uint32_t actor)
     const fk_person *p = &l->person[actor];
     FK_SOMETIMES_HIT(RESTARTED);
     /* Without hooks nothing was seen of it. */
-    bool is_unseen = !p->has_start && !s->has_after && (s->is_parted || s->is_unstarted);
-    if (is_unseen) fk__soul_renew(actor, true);
+    bool has_hook = p->has_start || (s->has_after && s->is_parted);
+    if (!has_hook && (s->is_parted || s->is_unstarted)) fk__soul_renew(actor, true);
     if (!s->is_renewed) fk__world_fail("A15", "a%u: said to be restarted", (unsigned)actor);
     s->is_renewed = false;
 }

@@ -46,7 +46,8 @@ typedef struct fk_count {
 
 typedef struct fk_soul {
     /* What it is made of. */
-    bool is_extra; /* beside /user */
+    bool is_extra;  /* beside /user */
+    bool is_beside; /* that, or below one */
     bool has_before, has_after;
     fk_temper temper;
     fk_strategy strategy;

@@ -28,7 +28,7 @@ static void check_gone(const char *when, bool extras)
     for (uint32_t i = 0; i < l->person_count; i++) {
         const fk_person *p = &l->person[i];
         bool is_there = p->has_ref && p->is_spawned && !p->is_gone;
-        if (!is_there || (v->soul[i].is_extra && !extras)) continue;
+        if (!is_there || (v->soul[i].is_beside && !extras)) continue;
         fk__world_fail("A10", "%s, and a%u is still there", when, (unsigned)i);
     }
 }
