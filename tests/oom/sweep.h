@@ -10,6 +10,7 @@ typedef struct sweep {
     rig r;
     fk_ref doer;
     bool direct, stays;
+    bool may_fail;          /* actors of the scenario fail on purpose */
     uint64_t calls, failed; /* operations, and those that failed */
     _Atomic int made, dropped;
     _Atomic bool open, passed; /* a gate for threads */
@@ -30,6 +31,8 @@ extern const scenario SWEEP_PATHS[];
 extern const scenario SWEEP_SHUTDOWN[];
 /* sweep_events.c: the event stream and sinks; the same. */
 extern const scenario SWEEP_EVENTS[];
+/* sweep_lives.c: failures, watches, hooks and the end. */
+extern const scenario SWEEP_LIVES[];
 
 /* The only error there may be. */
 static inline bool note(sweep *s, fk_err err)

@@ -2,8 +2,8 @@
 #ifndef FK_TESTS_SUPPORT_OBSERVER_H
 #define FK_TESTS_SUPPORT_OBSERVER_H
 
-/* A rig that writes down where each dead letter was meant to go, and each event about paths and
- * other systems. */
+/* A rig that writes down where each dead letter was meant to go, and each event about paths and other
+ * systems. Lives and failures are the chronicle's. */
 
 #include "support/rig.h"
 

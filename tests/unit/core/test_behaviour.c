@@ -232,7 +232,7 @@ TEST(fail_reports_actor_error_type_and_detail)
     CHECK_ERR(r.failures.last.err, FK_E_TIMEOUT);
     CHECK(r.failures.last.type == &fk_type_rig_call);
     CHECK_STR(r.failures.last.detail, "the database is gone");
-    CHECK(!fk_is_alive(r.sys, doer)); /* no strategies yet: a failure stops the actor */
+    CHECK(fk_is_alive(r.sys, doer)); /* restarted */
     fk_ref other = doer_spawn(&r);
     rig_do(&r, other, fail_plainly, NULL);
     CHECK_U64(r.failures.count, 2);

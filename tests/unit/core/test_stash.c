@@ -233,9 +233,10 @@ TEST(stash_then_fail_makes_it_a_dead_letter_once)
 {
     _Atomic int drops = 0;
     owned m = { &drops, 1 };
+    fk_strategy stopping = { .decide = fk_decide_stop };
     rig r;
     fk_ref to;
-    rig_start(&r);
+    rig_start_with(&r, (fk_system_config){ .user_strategy = &stopping });
     CHECK_OK(fk_spawn(r.sys, FK_STR(""), &(fk_props){ .receive = stash_and_fail }, &to));
     CHECK_OK(fk_send(r.sys, to, (fk_out){ &fk_type_owned, &m }));
     rig_run(&r);
