@@ -337,6 +337,8 @@ fk_err fk_resolve(fk_system *sys, fk_str text, fk_ref *out, fk_path_fault *fault
     fk_path path;
     fk_path_fault found;
     uint64_t uid;
+    bool is_booting = fk__half_load(&sys->stopping, FK_ACQUIRE) == FK_SPAWN_BOOTING;
+    if (is_booting) return FK_E_NOT_BOOTSTRAPPED;
     fk_err err = fk_path_parse(&sys->paths, text, &path, &found);
     if (err != FK_OK) {
         if (fault != NULL) *fault = found;
