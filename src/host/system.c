@@ -206,6 +206,7 @@ void fk_boot_abandon(fk_boot *boot)
 
 fk_err fk_boot_finish(fk_boot *boot, fk_system **out, fk_guardian_kind *missing)
 {
+    if (out == NULL) fk_boot_abandon(boot);
     if (boot == NULL || out == NULL) return FK_E_INVALID;
     fk_system_config config = boot->config;
     bool threads = boot->threads;
