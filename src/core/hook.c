@@ -99,7 +99,11 @@ static fk_err hook_add(fk_ctx *ctx, fk_conductor *self, fk_ref actor, fk_time de
 static void on_register(fk_ctx *ctx, fk_conductor *self, const fk_msg *msg, fk_time deadline)
 {
     fk_ref actor = msg->sender;
-    if (fk_ref_is_none(actor) || fk__map_get(&self->hooks, hook_key(actor)) != NULL) return;
+    if (fk_ref_is_none(actor)) return;
+    const fk_hook *old = fk__map_get(&self->hooks, hook_key(actor));
+    if (old != NULL && fk_ref_equal(old->actor, actor)) return;
+    /* Its slot was that of another, whose end we have not been told of yet. */
+    if (old != NULL) hook_remove(ctx, self, old->actor, "stopped before it had answered");
     fk_err err = hook_add(ctx, self, actor, deadline);
     if (err != FK_OK) hook_event(ctx, actor, "could not be registered: no memory");
 }
