@@ -97,6 +97,7 @@ static fk_err user_create(fk_system *sys, const fk_props *given, const fk_strate
     fk_props props = given != NULL ? *given : USER;
     if (strategy != NULL) props.strategy = *strategy;
     props.before_restart = guardian_keep;
+    props.after_restart = NULL;
     FK_TRY(fk__strategy_check(&props.strategy));
     FK_TRY(create(sys, FK_STR("user"), &props, &sys->top.user));
     note(sys, FK_GUARDIAN_USER, sys->top.user);
