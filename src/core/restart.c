@@ -98,10 +98,18 @@ static void state_renew(fk_cell *cell)
         memset(cell->state, 0, size);
 }
 
+/* Has it ever lived? Not if its first start failed; but what failed in a restart did before that. */
+static bool has_lived(const fk_cell *cell)
+{
+    uint32_t word = fk__half_load(&cell->ended.word, FK_RELAXED);
+    uint32_t phase = word & (FK_WORD_AT_START | FK_WORD_AT_RESTART);
+    return (cell->flags & FK_CELL_UNSTARTED) == 0 || phase == FK_WORD_AT_RESTART;
+}
+
 static fk_err begin_anew(fk_worker *worker, fk_cell *cell, fk_err why, fk_failure_phase *phase)
 {
     const fk_props *props = cell->props;
-    bool was_alive = (cell->flags & FK_CELL_UNSTARTED) == 0;
+    bool was_alive = has_lived(cell);
     cell->flags &= (uint8_t)~FK_CELL_UNSTARTED;
     hook_begin(worker, cell);
     *phase = was_alive ? FK_PHASE_RESTART : FK_PHASE_START;
