@@ -18,6 +18,7 @@
  *   fraktor/select.h    sending to whoever is at a path, with wildcards
  *   fraktor/remote.h    other systems: what waits for them, quarantine
  *   fraktor/shutdown.h  going down in phases, with tasks and deadlines
+ *   fraktor/inspect.h   the tree of actors and a list of them, as text and JSON
  *   fraktor/port.h      the table of functions a system needs from its machine
  *   fraktor/host.h      Linux: own allocator, own event loop
  *
@@ -30,6 +31,7 @@
 #include "fraktor/boot.h"
 #include "fraktor/event.h"
 #include "fraktor/host.h"
+#include "fraktor/inspect.h"
 #include "fraktor/log.h"
 #include "fraktor/message.h"
 #include "fraktor/path.h"

@@ -207,6 +207,15 @@ void fk__box_wait(fk_system *sys, fk_cell *cell, uint32_t generation)
     fk__mem_unlock(&sys->mem, &box->lock);
 }
 
+uint32_t fk__box_len(fk_box *box, const fk_cell *cell, uint32_t generation)
+{
+    fk_mem *mem = &cell->sys->mem;
+    fk__mem_lock(mem, &box->lock);
+    uint32_t len = box_serves(box, cell, generation) ? box->count : FK_MAILBOX_UNKNOWN;
+    fk__mem_unlock(mem, &box->lock);
+    return len;
+}
+
 fk_node *fk__box_pop(fk_box *box, fk_system *sys)
 {
     fk__mem_lock(&sys->mem, &box->lock);

@@ -12,6 +12,8 @@
 
 #include "core/system.h"
 
+#define FK_MAILBOX_UNKNOWN UINT32_MAX
+
 FK_MUST_USE fk_err fk__box_get(fk_local *local, fk_cell *cell, uint32_t generation,
                                const fk_props *props, fk_box **out);
 /* Ends the box's service; what is in it is returned, oldest first, linked by link.next. */
@@ -27,6 +29,8 @@ FK_MUST_USE fk_err fk__box_push(fk_local *local, fk_cell *cell, fk_node *node, b
 void fk__box_push_over(fk_local *local, fk_cell *cell, fk_node *node);
 /* Sleeps until there may be room, or not at all if there is now. The caller must hold no local. */
 void fk__box_wait(fk_system *sys, fk_cell *cell, uint32_t generation);
+/* How many are waiting for that actor; FK_MAILBOX_UNKNOWN: it is not served by this box. */
+uint32_t fk__box_len(fk_box *box, const fk_cell *cell, uint32_t generation);
 /* The owner takes the oldest; NULL when empty. */
 fk_node *fk__box_pop(fk_box *box, fk_system *sys);
 

@@ -145,8 +145,7 @@ static fk_text uid_text(const fk_system *sys, uint64_t uid, char *buf, size_t si
     return text;
 }
 
-/* The length in full, or 0; the text only if it fits. */
-static size_t path_build(fk_system *sys, fk_ref ref, char *buf, size_t size)
+size_t fk__path_read(fk_system *sys, fk_ref ref, char *buf, size_t size)
 {
     char number[24];
     fk_climber c = { .slot = ref.slot, .generation = ref.generation };
@@ -179,7 +178,7 @@ static void path_build_cut(fk_local *local, fk_ref ref, size_t full, char *buf, 
 {
     char *text = fk__cache_alloc(&local->cache, full + 1, FK_SITE("path, for a moment"));
     if (text == NULL) return;
-    if (path_build(local->sys, ref, text, full + 1) == full) copy_cut(buf, size, text, full);
+    if (fk__path_read(local->sys, ref, text, full + 1) == full) copy_cut(buf, size, text, full);
     fk__cache_free(&local->cache, text, full + 1);
 }
 
@@ -216,7 +215,7 @@ size_t fk__path_of(fk_local *local, fk_ref ref, char *buf, size_t size)
     fk_cell *cell = fk__slots_at(&sys->slots, ref.slot);
     bool is_possible = cell != NULL && cell != sys->top.root && ref.system == sys->id;
     if (len != 0 || !is_possible || (ref.generation & 1) == 0) return len;
-    len = path_build(sys, ref, buf, size);
+    len = fk__path_read(sys, ref, buf, size);
     if (len == 0 || size == 0) return len;
     if (len >= size) {
         path_build_cut(local, ref, len, buf, size);

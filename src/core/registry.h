@@ -40,6 +40,9 @@ bool fk__obituaries_search(fk_system *sys, fk_obituary_search *search);
  * of those that were forgotten did, or 0. */
 bool fk__obituary_of_uid(fk_system *sys, uint64_t uid, fk_ref *out, fk_time *died);
 
+/* Builds the path without keeping it: the length in full, or 0; the text only if it fits. Of an
+ * actor of this system, but not the root. */
+size_t fk__path_read(fk_system *sys, fk_ref ref, char *buf, size_t size);
 /* As fk_path_of(). */
 size_t fk__path_of(fk_local *local, fk_ref ref, char *buf, size_t size);
 /* As fk_dead_letter_path(). */
