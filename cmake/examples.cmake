@@ -12,7 +12,12 @@ foreach(source ${sources})
     cmake_path(GET source STEM name)
     add_executable(example_${name} ${source})
     fk_program_flags(example_${name})
-    target_link_libraries(example_${name} PRIVATE fraktor Threads::Threads)
+    file(STRINGS ${source} testkit REGEX "fraktor/testkit.h")
+    if(testkit) # which brings the static library
+        target_link_libraries(example_${name} PRIVATE fraktor-testkit Threads::Threads)
+    else()
+        target_link_libraries(example_${name} PRIVATE fraktor Threads::Threads)
+    endif()
     set_target_properties(example_${name} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/examples OUTPUT_NAME ${name})
     if(FK_TESTS AND Python3_FOUND)

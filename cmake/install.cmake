@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fraktor)
 
-install(TARGETS fraktor-headers fraktor-core fraktor fraktor-static
+install(TARGETS fraktor-headers fraktor-core fraktor fraktor-static fraktor-testkit
         EXPORT fraktor-targets FILE_SET HEADERS)
 install(EXPORT fraktor-targets NAMESPACE fraktor:: DESTINATION ${package_dir})
 foreach(program fraktor-cli fraktor-sim)
@@ -28,7 +28,7 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR
     BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE FK_PC_INCLUDEDIR)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
     BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE FK_PC_UP)
-foreach(pc fraktor fraktor-core)
+foreach(pc fraktor fraktor-core fraktor-testkit)
     configure_file(cmake/${pc}.pc.in ${PROJECT_BINARY_DIR}/${pc}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/${pc}.pc
             DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -207,6 +207,27 @@ void fk__box_wait(fk_system *sys, fk_cell *cell, uint32_t generation)
     fk__mem_unlock(&sys->mem, &box->lock);
 }
 
+fk_node *fk__box_pull(fk_box *box, fk_system *sys, bool (*is_wanted)(void *, const fk_node *),
+                      void *arg)
+{
+    fk_node *before = NULL;
+    fk__mem_lock(&sys->mem, &box->lock);
+    fk_node *node = box->first;
+    while (node != NULL && !is_wanted(arg, node)) {
+        before = node;
+        node = node_next(node);
+    }
+    if (node != NULL && before == NULL) {
+        take_first(box);
+    } else if (node != NULL) {
+        fk__word_store(&before->link.next, (uintptr_t)node_next(node), FK_RELAXED);
+        if (box->last == node) box->last = before;
+        box->count--;
+    }
+    fk__mem_unlock(&sys->mem, &box->lock);
+    return node;
+}
+
 uint32_t fk__box_len(fk_box *box, const fk_cell *cell, uint32_t generation)
 {
     fk_mem *mem = &cell->sys->mem;

@@ -31,6 +31,9 @@ void fk__box_push_over(fk_local *local, fk_cell *cell, fk_node *node);
 void fk__box_wait(fk_system *sys, fk_cell *cell, uint32_t generation);
 /* How many are waiting for that actor; FK_MAILBOX_UNKNOWN: it is not served by this box. */
 uint32_t fk__box_len(fk_box *box, const fk_cell *cell, uint32_t generation);
+/* Takes out the oldest that is wanted; NULL: there is none. For tests. */
+fk_node *fk__box_pull(fk_box *box, fk_system *sys, bool (*is_wanted)(void *, const fk_node *),
+                      void *arg);
 /* The owner takes the oldest; NULL when empty. */
 fk_node *fk__box_pop(fk_box *box, fk_system *sys);
 

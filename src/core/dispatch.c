@@ -19,7 +19,6 @@
 #include "core/turn.h"
 
 enum {
-    TURNS_PER_WINDOW = 64,
     HELP_NS = 50000,      /* a queue this long in time calls for help */
     STEAL_NS = 20000,     /* a queue this long in time is worth stealing from */
     STUCK_NS = 100000,    /* an owner that has not moved for so long is stuck */
@@ -346,7 +345,7 @@ static bool run_window(fk_worker *worker)
         fk_cell *cell = pick(worker);
         if (FK_UNLIKELY(cell == NULL)) return false;
         run_turn(worker, cell);
-    } while (worker_turns(worker) % TURNS_PER_WINDOW != 0);
+    } while (worker_turns(worker) % FK_WINDOW_TURNS != 0);
     return true;
 }
 

@@ -23,6 +23,7 @@
 #include "core/cell.h"
 
 #define FK_RING           256u
+#define FK_WINDOW_TURNS   64u
 #define FK_WORKERS_MAX    1024u
 #define FK_IDLE_PARKED    0xffffu
 #define FK_IDLE_SENTINEL  0x10000u
