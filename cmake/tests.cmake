@@ -256,6 +256,16 @@ if(TARGET fraktor-cli)
                 --program $<TARGET_FILE:fraktor-cli>)
 endif()
 
+if(TARGET first_hour_21)
+    set(seconds 1)
+    if(FK_SANITIZE)
+        set(seconds 20)
+    endif()
+    fk_add_test(first_hour_21_broken
+        COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/first_hour/21_testing.py
+                --program $<TARGET_FILE:first_hour_21> --seconds ${seconds})
+endif()
+
 # A sanitizer adds symbols of its own and needs its runtime in the consumer, so
 # what leaves the build is looked at only in plain builds.
 if(FK_SANITIZE STREQUAL "")

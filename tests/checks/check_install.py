@@ -52,15 +52,18 @@ def build_with_pkg_config(args, prefix, folder):
         raise Problem("fraktor.pc was not installed")
     environment = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent))
     libraries = dict(environment, LD_LIBRARY_PATH=str(pc.parent.parent))
-    source = args.root / "tests" / "install" / "consumer.c"
-    ways = [("C", args.cc, ["-std=c11"], "fraktor"), ("core, C", args.cc, ["-std=c11"], "fraktor-core")]
+    sources = args.root / "tests" / "install"
+    ways = [("C", args.cc, ["-std=c11"], "fraktor"), ("core, C", args.cc, ["-std=c11"], "fraktor-core"),
+            ("testkit, C", args.cc, ["-std=c11"], "fraktor-testkit")]
     for compiler in common.compilers("g++", "c++", "clang++")[:1]:
         ways.append(("C++", compiler, ["-std=c++17", "-x", "c++"], "fraktor"))
+        ways.append(("testkit, C++", compiler, ["-std=c++17", "-x", "c++"], "fraktor-testkit"))
     for number, (name, compiler, language, module) in enumerate(ways):
         flags = must("pkg-config", ["pkg-config", "--cflags", "--libs", module], env=environment)
         if str(prefix) not in flags:
             raise Problem(f"{module}.pc does not follow its prefix: {flags}")
         program = folder / f"consumer{number}"
+        source = sources / ("consumer_testkit.c" if module == "fraktor-testkit" else "consumer.c")
         must(f"{name} with pkg-config", [compiler, *language, "-Wall", "-Wextra", "-Werror",
                                          source, "-x", "none", *flags.split(), "-o", program])
         must_print(f"pkg-config: {name}", program, args.version, env=libraries)
