@@ -27,7 +27,7 @@
  *     ... fk_sim_create(&(fk_sim_config){ .name = "cart", .on_failure = end_test }, &sim)
  *
  * The system is an ordinary one. The calls that wait (fk_await_stopped() and its like) let the
- * simulation run meanwhile; only fk_system_stop() is not for it. Timers go by ticks of 1.05 ms; the
+ * simulation run meanwhile; only fk_system_stop() gives FK_E_UNSUPPORTED. Timers go by ticks of 1.05 ms; the
  * testkit's clock stops at the end of one, so that waiting for as long as a timer does is enough.
  *
  * Everything here is for one thread, and not for inside receive.

@@ -239,6 +239,7 @@ fk_err fk_system_start(const fk_system_config *config, fk_system **out)
 fk_err fk_system_stop(fk_system *sys)
 {
     if (sys == NULL) return FK_E_INVALID;
+    if (sys->host.is_inside != host_is_inside) return FK_E_UNSUPPORTED; /* a testkit's: not ours */
     fk_host *host = fk__host_of(sys);
     if (fk__host_inside == sys || fk__is_reporting(host_reporting(host))) return FK_E_STATE;
     fk_terminate(sys);

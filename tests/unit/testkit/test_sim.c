@@ -44,6 +44,7 @@ TEST(sim_time_stands_still_until_the_test_moves_it)
     scene_begin(&s, (fk_sim_config){ .name = "time" });
     ticker_spawn(&t);
     fk_sim_run(s.sim);
+    CHECK_ERR(fk_system_stop(fk_sim_system(s.sim)), FK_E_UNSUPPORTED);
     CHECK(fk_sim_now(s.sim) == 0);
     fk_sim_advance(s.sim, FK_MINUTES(24 * 60) - FK_MILLIS(2));
     CHECK_U64(t.ticks, 0);
