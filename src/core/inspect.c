@@ -126,6 +126,7 @@ size_t fk__dump_tree(fk_system *sys, const fk_dump_options *options, bool at_res
         shown++;
         if (level == deepest || sight.children == 0) continue;
         fk_cell *cell = fk__slots_at(&sys->slots, sight.ref.slot);
+        FK_ASSERT(cell != NULL);
         frame[level++] = (inspect_frame){ .cell = cell, .generation = sight.ref.generation };
     }
     return shown;
@@ -192,7 +193,9 @@ static bool list_keep(void *arg, const fk_sight *sight)
 {
     inspect_list *list = arg;
     uint64_t key = sort_key(list->options.sort, sight);
-    if (list->count == list->limit && list->best[list->count - 1].key >= key) return true;
+    FK_ASSERT(list->limit > 0);
+    if (list->count > 0 && list->count == list->limit && list->best[list->count - 1].key >= key)
+        return true;
     if (list->count < list->limit) list->count++;
     uint32_t at = list->count - 1;
     for (; at > 0 && list->best[at - 1].key < key; at--) list->best[at] = list->best[at - 1];
