@@ -140,7 +140,8 @@ void fk__event(fk_system *sys, fk_local *local, const fk_event *event)
     FK_ASSERT((unsigned)event->kind < FK_EVENT_COUNT);
     if (!fk__event_wanted(sys, event->kind)) return;
     fk_event own = *event;
-    if (own.kind != FK_EVENT_LOG) own.level = fk__event_level(own.kind);
+    fk_level least = fk__event_level(own.kind);
+    if (own.kind != FK_EVENT_LOG && own.level < least) own.level = least;
     own.at = fk__system_now(sys);
     publish(&(fk_publication){ .sys = sys, .local = local, .event = &own });
 }

@@ -22,6 +22,8 @@ FK_MUST_USE fk_err fk__events_init(fk_system *sys, const fk_system_config *confi
  * have and are closed. Nothing is published any more when this returns, and nobody is in a callback.
  * Not from a callback. Again: nothing. */
 void fk__events_stop(fk_system *sys);
+/* Only the sinks, which come before the rest. */
+void fk__events_stop_sinks(fk_system *sys);
 /* roster.c: the actor has ended. */
 void fk__events_forget_actor(fk_system *sys, fk_ref actor);
 static inline void fk__events_forget(fk_system *sys, fk_ref actor)

@@ -56,6 +56,7 @@ static void end_if_done(fk_ctx *ctx, fk_conductor *self)
     if (!self->is_ending || self->hooks.count != 0) return;
     fk__terminate_reach(fk_system_of(ctx), &fk__ctx_worker(ctx)->local, FK_TERMINATION_SYSTEM,
                         "all hooks are done");
+    fk__events_stop_sinks(fk_system_of(ctx)); /* logs end here, events with the root */
     fk_stop_self(ctx);
 }
 

@@ -11,7 +11,7 @@
 
 #include "core/children.h"
 
-enum { FRAMES_MAX = 128, FEW_CHILDREN = 32, SORTED_DEFAULT = 50 };
+enum { INSPECT_FRAMES_MAX = 128, FEW_CHILDREN = 32, SORTED_DEFAULT = 50 };
 
 static fk_dump_options options_of(const fk_dump_options *options)
 {
@@ -106,11 +106,11 @@ static void show_branch(fk_system *sys, const fk_dump_options *options, const fk
 size_t fk__dump_tree(fk_system *sys, const fk_dump_options *options, bool at_rest,
                      const fk_writer *writer)
 {
-    inspect_frame frame[FRAMES_MAX];
+    inspect_frame frame[INSPECT_FRAMES_MAX];
     fk_sight sight;
     size_t shown = 0;
     uint32_t deepest =
-        options->depth != 0 && options->depth < FRAMES_MAX ? options->depth : FRAMES_MAX;
+        options->depth != 0 && options->depth < INSPECT_FRAMES_MAX ? options->depth : INSPECT_FRAMES_MAX;
     size_t limit = options->limit != 0 ? options->limit : SIZE_MAX;
     if (!fk__sight_take(sys, sys->top.root, at_rest, &sight)) return 0;
     show_branch(sys, options, &sight, writer);

@@ -449,10 +449,38 @@ fk_err fk__events_init(fk_system *sys, const fk_system_config *config)
     return fk_subscribe(sys, FK_TOPIC_ALL, FK_LEVEL_DEBUG, config->on_event, config->user, &unused);
 }
 
-/* The first one that is still there. */
-static fk_subscriber *first_of_all(fk_events *events)
+/* The first one that is still there: of all, or of those that write logs. */
+static fk_subscriber *first_of(const fk_events *events, bool sinks_only)
 {
-    return events->all.first != NULL ? events->all.first : events->typed.first;
+    fk_subscriber *s = events->all.first;
+    while (sinks_only && s != NULL && !s->is_sink) s = s->next;
+    return s != NULL || sinks_only ? s : events->typed.first;
+}
+
+/* Under the lock, which is left for each of them. */
+static void subscribers_end(fk_system *sys, bool sinks_only)
+{
+    fk_events *events = &sys->events;
+    fk_subscriber *s;
+    while ((s = first_of(events, sinks_only)) != NULL) {
+        subscriber_mark(events, s);
+        wanted_store(events);
+        if (!roster_retire(events, s)) {
+            leaves_await(sys);
+            continue;
+        }
+        fk__mem_unlock(&sys->mem, &events->lock);
+        s->next = NULL;
+        subscribers_free(sys, s);
+        fk__mem_lock(&sys->mem, &events->lock);
+    }
+}
+
+void fk__events_stop_sinks(fk_system *sys)
+{
+    fk__mem_lock(&sys->mem, &sys->events.lock);
+    subscribers_end(sys, true);
+    fk__mem_unlock(&sys->mem, &sys->events.lock);
 }
 
 void fk__events_stop(fk_system *sys)
@@ -465,17 +493,7 @@ void fk__events_stop(fk_system *sys)
     for (fk_subscriber *s = events->typed.first; s != NULL; s = s->next) subscriber_mark(events, s);
     if (is_first) listeners_add(events, events->kept, FK_LEVEL_WARN, (uint32_t)-1);
     wanted_store(events);
-    fk_subscriber *s;
-    while ((s = first_of_all(events)) != NULL) {
-        if (!roster_retire(events, s)) {
-            leaves_await(sys);
-            continue;
-        }
-        fk__mem_unlock(&sys->mem, &events->lock);
-        s->next = NULL;
-        subscribers_free(sys, s);
-        fk__mem_lock(&sys->mem, &events->lock);
-    }
+    subscribers_end(sys, false);
     fk__mem_unlock(&sys->mem, &events->lock);
     fk__replay_clear(sys);
 }

@@ -38,6 +38,7 @@ static uint32_t mailbox_len(const fk_cell *cell, uint32_t generation, bool at_re
 static const char *state_of(const fk_cell *cell, uint32_t generation)
 {
     if (fk__half_load(&cell->stop_generation, FK_RELAXED) == generation) return "stopping";
+    if ((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_HELD) != 0) return "held";
     return (fk__word_load(&cell->tail, FK_RELAXED) & FK_TAIL_IDLE) != 0 ? "idle" : "active";
 }
 
@@ -47,7 +48,7 @@ bool fk__sight_take_child(const fk_cell *parent, fk_cell *child, bool at_rest, f
     uint32_t generation = fk__half_load(&child->generation, FK_ACQUIRE);
     if ((generation & 1) == 0) return false; /* being made, or it has ended */
     char generated[FK_AUTONAME_MAX];
-    fk_str name = parent != NULL ? fk__cell_name(child, generated) : FK_STR("/");
+    fk_str name = parent != NULL ? fk__label_text(child->label, generated) : FK_STR("/");
     *out = (fk_sight){ .ref = { child->slot, generation, child->sys->id },
                        .uid = child->uid,
                        .depth = child->ended.depth,
@@ -98,7 +99,7 @@ static void line_end(sight_line *line, const fk_writer *writer)
     writer->write(writer->user, line->buf, len);
 }
 
-static void put_text(sight_line *line, const char *text)
+static void sight_put_text(sight_line *line, const char *text)
 {
     fk__text_put(&line->text, fk_str_of(text));
 }
@@ -114,7 +115,7 @@ static void put_column(sight_line *line, size_t column)
 static void put_count(sight_line *line, uint32_t count, const char *otherwise)
 {
     if (count == FK_MAILBOX_UNKNOWN)
-        put_text(line, otherwise);
+        sight_put_text(line, otherwise);
     else
         fk__text_number(&line->text, count);
 }
@@ -122,7 +123,7 @@ static void put_count(sight_line *line, uint32_t count, const char *otherwise)
 static void put_ref(sight_line *line, fk_ref ref)
 {
     fk__text_number(&line->text, ref.slot);
-    put_text(line, ":");
+    sight_put_text(line, ":");
     fk__text_number(&line->text, ref.generation);
 }
 
@@ -138,7 +139,7 @@ static void put_path(sight_line *line, fk_system *sys, const fk_sight *sight, bo
         shown = (fk_str){ path + skipped, len - skipped };
     }
     for (size_t i = 0; i < shown.len; i++) { /* legal names need no escape, but that is not ours */
-        if (shown.ptr[i] == '"' || shown.ptr[i] == '\\') put_text(line, "\\");
+        if (shown.ptr[i] == '"' || shown.ptr[i] == '\\') sight_put_text(line, "\\");
         fk__text_put(&line->text, (fk_str){ shown.ptr + i, 1 });
     }
 }
@@ -147,9 +148,9 @@ void fk__sight_write_header(const fk_writer *writer)
 {
     sight_line line;
     line_begin(&line);
-    put_text(&line, "PATH");
+    sight_put_text(&line, "PATH");
     put_column(&line, SIGHT_COLUMN);
-    put_text(&line, "REF          STATE     CHILDREN  MAILBOX   MEMORY");
+    sight_put_text(&line, "REF          STATE     CHILDREN  MAILBOX   MEMORY");
     line_end(&line, writer);
 }
 
@@ -162,7 +163,7 @@ void fk__sight_write(fk_system *sys, const fk_sight *sight, const fk_writer *wri
     size_t at = line.text.len;
     put_ref(&line, sight->ref);
     put_column(&line, at + 13);
-    put_text(&line, sight->state);
+    sight_put_text(&line, sight->state);
     put_column(&line, at + 23);
     fk__text_number(&line.text, sight->children);
     put_column(&line, at + 33);
@@ -176,20 +177,20 @@ void fk__sight_write_branch(const fk_sight *sight, const fk_writer *writer)
 {
     sight_line line;
     line_begin(&line);
-    for (uint32_t i = 0; i < sight->depth; i++) put_text(&line, "  ");
+    for (uint32_t i = 0; i < sight->depth; i++) sight_put_text(&line, "  ");
     fk__text_put(&line.text, (fk_str){ sight->name, sight->name_len });
     if (sight->uid != 0) {
-        put_text(&line, "#");
+        sight_put_text(&line, "#");
         fk__text_number(&line.text, sight->uid);
     }
-    put_text(&line, " ");
-    put_text(&line, sight->state);
+    sight_put_text(&line, " ");
+    sight_put_text(&line, sight->state);
     if (sight->children != 0) {
-        put_text(&line, " children=");
+        sight_put_text(&line, " children=");
         fk__text_number(&line.text, sight->children);
     }
     if (sight->mailbox != FK_MAILBOX_UNKNOWN && sight->mailbox != 0) {
-        put_text(&line, " mailbox=");
+        sight_put_text(&line, " mailbox=");
         fk__text_number(&line.text, sight->mailbox);
     }
     line_end(&line, writer);
@@ -197,7 +198,7 @@ void fk__sight_write_branch(const fk_sight *sight, const fk_writer *writer)
 
 static void put_member(sight_line *line, const char *name, uint64_t value)
 {
-    put_text(line, name);
+    sight_put_text(line, name);
     fk__text_number(&line->text, value);
 }
 
@@ -205,18 +206,18 @@ void fk__sight_write_json(fk_system *sys, const fk_sight *sight, const fk_writer
 {
     sight_line line;
     line_begin(&line);
-    put_text(&line, "{\"path\":\"");
+    sight_put_text(&line, "{\"path\":\"");
     put_path(&line, sys, sight, true);
-    put_text(&line, "\",\"ref\":\"");
+    sight_put_text(&line, "\",\"ref\":\"");
     put_ref(&line, sight->ref);
     put_member(&line, "\",\"uid\":\"", sight->uid); /* text: it may be beyond what a double holds */
     put_member(&line, "\",\"depth\":", sight->depth);
-    put_text(&line, ",\"state\":\"");
-    put_text(&line, sight->state);
+    sight_put_text(&line, ",\"state\":\"");
+    sight_put_text(&line, sight->state);
     put_member(&line, "\",\"children\":", sight->children);
-    put_text(&line, ",\"mailbox\":");
+    sight_put_text(&line, ",\"mailbox\":");
     put_count(&line, sight->mailbox, "null");
     put_member(&line, ",\"memory\":", sight->memory);
-    put_text(&line, "}");
+    sight_put_text(&line, "}");
     line_end(&line, writer);
 }

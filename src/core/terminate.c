@@ -26,6 +26,7 @@ bool fk__terminate_reach(fk_system *sys, fk_local *local, fk_termination phase, 
     do {
         if (before >= (uint32_t)phase && FK_SAFEGUARD(TERMINATE_ONCE)) return false;
     } while (!fk__half_cas(&sys->termination, &before, phase, FK_ACQ_REL));
+    if (phase == FK_TERMINATION_RUNNING) return true; /* that is no end */
     fk__event(sys, local,
               &(fk_event){ .kind = FK_EVENT_TERMINATION,
                            .from = phase_name(before),
@@ -61,6 +62,8 @@ void fk__terminate_finish(fk_ctx *ctx, void *state)
         last->fn(last->user, sys);
         fk__mem_free(&sys->mem, last, sizeof(*last));
     }
+    fk__terminate_reach(sys, &fk__ctx_worker(ctx)->local, FK_TERMINATION_DOWN, "all are gone");
+    fk__events_stop(sys);
 }
 
 void fk__terminate_fini(fk_system *sys)

@@ -153,7 +153,7 @@ static bool driver_is_inside(void *ctx)
     return sim->is_inside;
 }
 
-static uint32_t *driver_reporting(void *ctx)
+static fk_reporting *driver_reporting(void *ctx)
 {
     fk_sim *sim = ctx;
     return &sim->reporting;

@@ -134,7 +134,7 @@ static void lift_faults(fk_sim *sim)
 
 static void system_end(fk_sim *sim)
 {
-    fk__system_begin_stop(sim->sys);
+    fk_terminate(sim->sys);
     fk_time deadline = fk__sim_deadline(sim, FK_SECONDS(STOP_SECONDS));
     if (!fk__sim_drive(sim, system_is_down, sim, deadline)) {
         fk__sim_fail(sim, "that the system stops", "an actor never ends");

@@ -68,7 +68,7 @@ struct fk_sim {
     bool in_order;
     bool is_inside; /* an actor is running */
     bool is_reporting;
-    uint32_t reporting; /* the core's: see fk_host_ops */
+    fk_reporting reporting; /* the core's: see fk_host_ops */
     fk_sim_memory memory;
     fk_sim_drop drops[FK_SIM_RULES_MAX];
     fk_sim_hold holds[FK_SIM_RULES_MAX];
