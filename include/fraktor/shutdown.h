@@ -113,7 +113,8 @@ FK_API size_t fk_shutdown_reason(fk_system *sys, char *buf, size_t size);
 FK_API bool fk_shutdown_is_over(fk_system *sys, fk_err *outcome);
 /* Waits for that, also for the run to begin, from outside. Returns FK_OK, with *outcome as above,
  * FK_E_TIMEOUT, FK_E_STATE (inside receive or a callback), FK_E_UNSUPPORTED without port->wait,
- * FK_E_NOMEM. Must not be waiting any more when fk_system_stop() is called. */
+ * FK_E_NOMEM, FK_E_STOPPING (the system is ending, and nobody has asked for a shutdown before). Must
+ * not be waiting any more when fk_system_stop() is called. */
 FK_API FK_MUST_USE fk_err fk_shutdown_await(fk_system *sys, fk_time timeout, fk_err *outcome);
 
 #ifdef __cplusplus

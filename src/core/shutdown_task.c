@@ -78,8 +78,9 @@ fk_err fk__job_create(fk_local *local, fk_str name, fk_job **out)
     memcpy(job->name, name.ptr, name.len);
     job->bell = fk__shutdown_bell(&local->cache);
     if (job->bell == NULL) {
+        fk_err err = local->cache.err;
         fk__job_free(local, job);
-        return local->cache.err;
+        return err;
     }
     *out = job;
     return FK_OK;
@@ -114,14 +115,15 @@ static fk_err job_enter(fk_shutdown *sd, fk_local *local, fk_str phase, fk_job *
 fk_err fk_shutdown_task_add(fk_system *sys, fk_str phase, fk_str name, fk_shutdown_fn fn,
                             void *user, fk_shutdown_task *task)
 {
-    fk_shutdown *sd;
-    fk_job *job;
+    fk_shutdown *sd = NULL;
+    fk_job *job = NULL;
     if (sys == NULL || fn == NULL) return FK_E_INVALID;
     FK_TRY(fk__phase_name_check(name));
     FK_TRY(fk__shutdown_need(sys, &sd));
     fk_local *local = fk__local_enter(sys);
     fk_err err = fk__job_create(local, name, &job);
     if (err == FK_OK) {
+        FK_ASSERT(job != NULL);
         job->fn = fn;
         job->user = user;
         err = job_enter(sd, local, phase, job, task);
@@ -134,6 +136,7 @@ fk_err fk_shutdown_task_add(fk_system *sys, fk_str phase, fk_str name, fk_shutdo
 static fk_err actor_job_create(fk_local *local, fk_str name, fk_ref actor, fk_out msg, fk_job **out)
 {
     FK_TRY(fk__job_create(local, name, out));
+    FK_ASSERT(*out != NULL);
     (*out)->actor = actor;
     (*out)->message = fk__node_create(&local->cache, msg);
     if ((*out)->message != NULL) return FK_OK;
@@ -145,8 +148,8 @@ static fk_err actor_job_create(fk_local *local, fk_str name, fk_ref actor, fk_ou
 fk_err fk_shutdown_task_add_actor(fk_system *sys, fk_str phase, fk_str name, fk_ref actor,
                                   fk_out msg, fk_shutdown_task *task)
 {
-    fk_shutdown *sd;
-    fk_job *job;
+    fk_shutdown *sd = NULL;
+    fk_job *job = NULL;
     if (sys == NULL) return FK_E_INVALID;
     fk_err err = fk__phase_name_check(name);
     if (err == FK_OK) err = fk__shutdown_need(sys, &sd);

@@ -211,12 +211,23 @@ static bool ends_at_the_deadline(child *c, const char *program)
            seconds() - begun < SECONDS_MAX;
 }
 
+/* Those who are started inherit that; the signals come through all the same. */
+static void block_signals(void)
+{
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGTERM);
+    sigaddset(&both, SIGINT);
+    sigprocmask(SIG_BLOCK, &both, NULL);
+}
+
 int main(int argc, char **argv)
 {
     static child c;
     if (argc > 1 && strcmp(argv[1], "serve") == 0) return serve(false, 0);
     if (argc > 1 && strcmp(argv[1], "stuck") == 0) return serve(true, FK_NEVER);
     if (argc > 1 && strcmp(argv[1], "hurry") == 0) return serve(true, FK_MILLIS(300));
+    if (argc > 1 && strcmp(argv[1], "blocked") == 0) block_signals();
     bool ok = goes_down_in_order(&c, argv[0], SIGTERM) && goes_down_in_order(&c, argv[0], SIGINT) &&
               ends_at_the_second_signal(&c, argv[0], SIGTERM) &&
               ends_at_the_second_signal(&c, argv[0], SIGINT) && ends_at_the_deadline(&c, argv[0]);
