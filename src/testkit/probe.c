@@ -14,7 +14,8 @@
 
 static fk_kept *keep(fk_ctx *ctx, const fk_msg *msg)
 {
-    fk_node *node = ctx->node;
+    /* What the runtime tells of its own accord has a node of another kind, which owns nothing. */
+    fk_node *node = ctx->node != NULL && ctx->node->type == msg->type ? ctx->node : NULL;
     bool has_payload = node != NULL && (node->flags & FK_NODE_PAYLOAD) != 0;
     fk_kept *kept = fk__sim_alloc(sizeof(*kept) + (has_payload ? 0 : msg->len));
     kept->msg = *msg;
@@ -26,7 +27,7 @@ static fk_kept *keep(fk_ctx *ctx, const fk_msg *msg)
     }
     if (msg->len != 0) memcpy(kept->bytes, msg->data, msg->len);
     kept->msg.data = kept->bytes;
-    if (node != NULL && (node->flags & FK_NODE_DROP) != 0) {
+    if (node != NULL && msg->type->drop != NULL) {
         node->flags |= FK_NODE_MOVED;
         kept->has_drop = true;
     }
