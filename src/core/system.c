@@ -195,14 +195,14 @@ void fk__system_destroy(fk_system *sys)
 {
     if (sys->remote.destroy != NULL) sys->remote.destroy(sys->remote.ctx);
     fk__shutdown_destroy(sys);
+    fk__events_stop(sys); /* from here on there is not always a path to show */
+    fk__replay_fini(sys);
     fk_directory *directory = fk__word_ptr(&sys->slots.directory, FK_RELAXED);
     for (uint32_t i = 0; directory != NULL && i < sys->slots.chunks; i++) {
         for (uint32_t j = 0; j < FK_CHUNK_CELLS; j++) {
             cell_sweep(sys, fk__slots_at(&sys->slots, i * FK_CHUNK_CELLS + j));
         }
     }
-    fk__events_stop(sys);
-    fk__replay_fini(sys);
     fk__box_fini_all(sys);
     fk__dispatch_fini(sys);
     fk__slots_fini(&sys->slots, &sys->mem);
