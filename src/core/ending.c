@@ -17,6 +17,7 @@
 #include "core/guardian.h"
 #include "core/mailbox.h"
 #include "core/supervise.h"
+#include "core/terminate.h"
 #include "core/timer.h"
 #include "core/watch.h"
 
@@ -121,8 +122,9 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
     if (cell->life != FK_LIFE_STOPPING) return false;
     if (cell->children_count != 0 && FK_SAFEGUARD(CHILDREN_FIRST)) return false;
     run_stop_hook(worker, cell);
+    fk__events_forget(sys, fk__cell_ref(cell)); /* it need not hear of its own end */
     fk__publish_life(&worker->local, FK_EVENT_STOPPED, fk__cell_ref(cell), FK_OK);
-    fk__events_forget(sys, fk__cell_ref(cell));
+    if (parent == NULL) fk__terminate_over(sys, &worker->local);
     /* The parent may be reading about a failure, even one that is over. */
     bool has_wound = cell->extras != NULL && cell->extras->wound != NULL;
     if (has_wound || (cell->suspended & FK_HELD_FAILED) != 0) fk__cell_retract(cell);

@@ -155,9 +155,7 @@ void fk__guardian_stopped(fk_system *sys, fk_local *local, fk_ref ref)
         return;
     }
     fk__half_store(&sys->guardians[kind].alive, 0, FK_SEQ_CST);
-    if (kind == FK_GUARDIAN_ROOT || !fk__guardian_is_alive(sys, FK_GUARDIAN_ROOT)) {
-        fk__terminate_reach(sys, local, FK_TERMINATION_DOWN, "all guardians have stopped");
-    }
+    if (!fk__guardian_is_alive(sys, FK_GUARDIAN_ROOT)) fk__terminate_over(sys, local);
 }
 
 fk_ref fk_guardian(fk_system *sys, fk_guardian_kind kind)

@@ -109,8 +109,9 @@ size_t fk__dump_tree(fk_system *sys, const fk_dump_options *options, bool at_res
     inspect_frame frame[INSPECT_FRAMES_MAX];
     fk_sight sight;
     size_t shown = 0;
-    uint32_t deepest =
-        options->depth != 0 && options->depth < INSPECT_FRAMES_MAX ? options->depth : INSPECT_FRAMES_MAX;
+    uint32_t deepest = options->depth != 0 && options->depth < INSPECT_FRAMES_MAX
+                           ? options->depth
+                           : INSPECT_FRAMES_MAX;
     size_t limit = options->limit != 0 ? options->limit : SIZE_MAX;
     if (!fk__sight_take(sys, sys->top.root, at_rest, &sight)) return 0;
     show_branch(sys, options, &sight, writer);

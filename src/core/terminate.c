@@ -62,7 +62,11 @@ void fk__terminate_finish(fk_ctx *ctx, void *state)
         last->fn(last->user, sys);
         fk__mem_free(&sys->mem, last, sizeof(*last));
     }
-    fk__terminate_reach(sys, &fk__ctx_worker(ctx)->local, FK_TERMINATION_DOWN, "all are gone");
+}
+
+void fk__terminate_over(fk_system *sys, fk_local *local)
+{
+    fk__terminate_reach(sys, local, FK_TERMINATION_DOWN, "all actors are gone");
     fk__events_stop(sys);
 }
 

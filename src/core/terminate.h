@@ -29,6 +29,8 @@ bool fk__terminate_reach(fk_system *sys, fk_local *local, fk_termination phase, 
 void fk__terminate_begin(fk_system *sys, fk_local *local, const char *reason);
 /* The root's stop hook: everybody else is gone. */
 void fk__terminate_finish(fk_ctx *ctx, void *state);
+/* The root has stopped, too: the last event, and the end of events. */
+void fk__terminate_over(fk_system *sys, fk_local *local);
 /* Frees what fk_on_termination() was given. */
 void fk__terminate_fini(fk_system *sys);
 

@@ -23,8 +23,8 @@ struct fk_vigil {
 /* The notice's bytes are the vigil's address. It has no size: never on the short way. */
 const fk_type fk__type_notice = { "fk_terminated", 0, 1 | FK_TYPE_QUIET, NULL };
 /* Nor has the public one, so that FK_MSG() cannot make one. */
-const fk_type fk_type_fk_terminated = { "fk_terminated", 0,
-                                        _Alignof(fk_terminated) | FK_TYPE_QUIET, NULL };
+const fk_type fk_type_fk_terminated = { "fk_terminated", 0, _Alignof(fk_terminated) | FK_TYPE_QUIET,
+                                        NULL };
 
 /* Never 0: nobody can be watched, too. */
 static uint64_t key_of(fk_ref ref)

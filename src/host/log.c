@@ -124,11 +124,10 @@ static void put_failure(fk_line *line, const fk_failure *failure)
 /* What there is besides a letter. */
 static void put_fields(fk_line *line, fk_system *sys, const fk_event *event)
 {
-    static const char *const DIRECTIVES[] = { "resume", "restart", "stop", "escalate" };
     put_actor(line, sys, "path", event->actor);
     if (event->failure != NULL) put_failure(line, event->failure);
     if (event->kind == FK_EVENT_SUPERVISED) {
-        fk__line_chars(line, "directive", DIRECTIVES[event->directive & 3]);
+        fk__line_chars(line, "directive", fk_directive_name(event->directive));
         fk__line_number(line, "count", event->count);
     }
     put_actor(line, sys, "by", event->other);

@@ -31,7 +31,7 @@ typedef struct fk_kernel {
     uint32_t insiders;                              /* mask of threads that are workers */
     uint32_t in_letter;                             /* mask of threads in on_dead_letter */
     fk_reporting reporting[FK_MACHINE_THREADS_MAX]; /* the kernel's own note of the same */
-    uint32_t drowsy;          /* workers that sleep in the middle of something: they may have work */
+    uint32_t drowsy; /* workers that sleep in the middle of something: they may have work */
     fk_receive_fn receive[2]; /* that fk_become() changes between */
     sim_claim claim[FK_MACHINE_THREADS_MAX][FK_SIM_CLAIMS];
 } fk_kernel;

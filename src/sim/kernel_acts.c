@@ -49,8 +49,7 @@ static void become(fk_scene *scene)
     fk_person *p = &l->person[scene->actor];
     if (p->behaviour_count >= BEHAVIOURS_MAX) return;
     uint32_t behaviour = fk__world_below(2);
-    fk_err err =
-        fk_become(scene->ctx, fk__kernel.receive[behaviour]);
+    fk_err err = fk_become(scene->ctx, fk__kernel.receive[behaviour]);
     if (err == FK_OK) {
         FK_SOMETIMES_HIT(BECOME);
         fk__person_become(scene->actor, behaviour);

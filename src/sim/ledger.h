@@ -222,7 +222,7 @@ typedef struct fk_ledger {
     bool is_stopping; /* the system */
     bool is_ending;   /* ... is being destroyed */
     bool may_lack_memory;
-    bool is_disturbed; /* somebody stopped before the system did */
+    bool is_disturbed;  /* somebody stopped before the system did */
     bool is_supervised; /* a failure is not the end */
     fk_fact recent[FK_FACTS_SHOWN];
     fk_person person[FK_ACTORS_MAX];

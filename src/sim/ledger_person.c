@@ -46,9 +46,8 @@ static void check_refusal(uint32_t actor, fk_err err)
     switch (err) {
     case FK_E_NAME_TAKEN: ok = p->name != 0 && has_namesake(actor, false); break;
     case FK_E_STOPPING:
-        ok = l->is_stopping ||
-             (p->parent != FK_NOBODY &&
-              (l->person[p->parent].is_stopping || l->person[p->parent].is_parting));
+        ok = l->is_stopping || (p->parent != FK_NOBODY && (l->person[p->parent].is_stopping ||
+                                                           l->person[p->parent].is_parting));
         break;
     case FK_E_NOMEM: ok = l->may_lack_memory; break;
     case FK_E_LIMIT: ok = l->may_lack_memory || fk__world_swarm()->actors_max != 0; break;

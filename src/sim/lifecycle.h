@@ -22,8 +22,8 @@ typedef struct fk_drama {
     uint32_t watch_in;      /* one act in so many is about watches */
     uint32_t hooks;         /* actors beside /user */
     uint32_t farewells;
-    uint32_t enders;        /* one act in so many ends the system, when it is time */
-    bool has_guardian;      /* a /user of our own */
+    uint32_t enders;   /* one act in so many ends the system, when it is time */
+    bool has_guardian; /* a /user of our own */
     bool has_limits;
     bool sleeps; /* deciders do, sometimes */
 } fk_drama;

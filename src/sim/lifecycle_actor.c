@@ -218,7 +218,8 @@ fk_strategy fk__lifecycle_draw_strategy(fk_temper *temper)
 {
     static const int32_t RESTARTS[] = { 0, FK_RESTARTS_UNLIMITED, FK_RESTARTS_NONE, 1, 2, 4 };
     const fk_drama *d = &fk__lifecycle.drama;
-    fk_strategy s = { .kind = (fk_strategy_kind)pick_bit(d->kinds), .decide = fk__lifecycle_decide };
+    fk_strategy s = { .kind = (fk_strategy_kind)pick_bit(d->kinds),
+                      .decide = fk__lifecycle_decide };
     *temper = (fk_temper)pick_bit(d->tempers);
     s.restarts = FK_RESTARTS_UNLIMITED;
     if (!d->has_limits) return s;

@@ -106,9 +106,9 @@ typedef struct fk_vow {
 
 typedef struct fk_lives {
     uint32_t fall_count, vow_count;
-    uint64_t published; /* failures */
-    bool is_exact;      /* the order in which children of /user were made is known */
-    fk_soul user;       /* /user as a parent */
+    uint64_t published;    /* failures */
+    bool is_exact;         /* the order in which children of /user were made is known */
+    fk_soul user;          /* /user as a parent */
     uint32_t spawning[16]; /* per thread: who is being made, plus 1 */
     /* Termination: who came from where, plus 1; and when. */
     uint8_t came_from[FK_PHASES];

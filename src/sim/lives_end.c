@@ -13,9 +13,8 @@ static fk_lives *const v = &fk__lives;
 
 static uint32_t phase_of(const char *name)
 {
-    static const char *const NAMES[FK_PHASES] = { "booting",         "running",
-                                                  "stopping_user",   "hooks",
-                                                  "stopping_system", "stopping_root",
+    static const char *const NAMES[FK_PHASES] = { "booting",   "running",         "stopping_user",
+                                                  "hooks",     "stopping_system", "stopping_root",
                                                   "terminated" };
     for (uint32_t i = 0; i < FK_PHASES; i++) {
         if (strcmp(NAMES[i], name) == 0) return i;
@@ -94,6 +93,7 @@ void fk__end_check(void)
         steps++;
     }
     for (uint32_t i = 0; i < FK_PHASES; i++) seen += v->came_from[i] != 0;
-    if (at != FK_TERMINATION_BOOTING || steps != seen) fk__world_fail("A10", "not one way to the end");
+    if (at != FK_TERMINATION_BOOTING || steps != seen)
+        fk__world_fail("A10", "not one way to the end");
     if (v->farewells_said != v->farewells) fk__world_fail("A10", "farewells were not said");
 }

@@ -124,7 +124,8 @@ void fk__vow_told_by(uint32_t watcher, uint32_t number)
 
 void fk__vow_drop(uint32_t number)
 {
-    if (vow_at(number)->drops++ != 0) fk__world_fail("A1", "dropped twice: watch #%u", (unsigned)number);
+    if (vow_at(number)->drops++ != 0)
+        fk__world_fail("A1", "dropped twice: watch #%u", (unsigned)number);
 }
 
 void fk__vow_watcher_gone(uint32_t watcher)
@@ -140,8 +141,8 @@ void fk__vow_check_rest(void)
     for (uint32_t i = 1; i < v->vow_count; i++) {
         const fk_vow *vow = &v->vow[i];
         if (vow->state != FK_VOW_ACTIVE || l->person[vow->watcher].is_held) continue;
-        bool is_over = vow->target == FK_NOBODY ? (vow->ref.generation > 1)
-                                                : l->person[vow->target].is_gone;
+        bool is_over =
+            vow->target == FK_NOBODY ? (vow->ref.generation > 1) : l->person[vow->target].is_gone;
         if (is_over) {
             fk__world_fail("A6", "a%u is never told of the end of its watch #%u",
                            (unsigned)vow->watcher, (unsigned)i);

@@ -11,7 +11,7 @@ typedef struct fk_scenario {
     const char *name; /* NULL ends the list */
     const char *what;
     const char *(*run)(uint64_t seed); /* NULL, or what was found */
-    uint32_t sometimes; /* FK_IN_*: whose branches must all happen */
+    uint32_t sometimes;                /* FK_IN_*: whose branches must all happen */
 } fk_scenario;
 
 extern const fk_scenario fk__scenarios[];

@@ -5,10 +5,6 @@
 
 #include "testkit/probe.h"
 
-/* A library without death watch is no reason not to have probes. */
-#pragma weak fk_watch
-#pragma weak fk_type_fk_terminated
-
 static fk_err watch(fk_ctx *ctx, fk_ref actor)
 {
     return fk_watch(ctx, actor);
@@ -16,14 +12,12 @@ static fk_err watch(fk_ctx *ctx, fk_ref actor)
 
 fk_err fk_probe_watch(fk_probe *probe, fk_ref actor)
 {
-    if (fk_watch == NULL) return FK_E_UNSUPPORTED;
     return fk__probe_do(probe, watch, actor);
 }
 
 bool fk_probe_expect_terminated(fk_probe *probe, fk_ref actor, fk_time within)
 {
     const fk_type *type = &fk_type_fk_terminated;
-    if (type == NULL) return fk__sim_fail(probe->sim, "fk_terminated", "the system cannot watch");
     const fk_terminated *ended = fk_probe_expect_data(probe, type, sizeof(*ended), within);
     if (ended == NULL) return false;
     if (fk_ref_equal(ended->actor, actor)) return true;

@@ -55,7 +55,9 @@ int main(void)
     fk_ref greeter;
     fk_stats stats;
     if (file == NULL || fk_system_start(&config, &sys) != FK_OK) return 1;
-    fk_log_config log = { .fd = fileno(file), .burst = BURST, .window = FK_MINUTES(5) };
+    fk_log_config log = {
+        .fd = fileno(file), .burst = BURST, .window = FK_MINUTES(5), .topics = FK_TOPIC_DEAD_LETTERS
+    };
     if (fk_log_open(sys, &log, &sink) != FK_OK) return 1;
     if (fk_spawn(sys, FK_STR("greeter"), &props, &greeter) != FK_OK) return 1;
     fk_path_of(sys, greeter, path, sizeof(path));

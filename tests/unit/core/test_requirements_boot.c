@@ -60,8 +60,7 @@ TEST(r002_boot_makes_root_then_user_then_system_then_extra_names)
         CHECK_U64(s.event[i].kind, FK_EVENT_STARTED);
         CHECK(fk_ref_equal(s.event[i].actor, expected[i]));
     }
-    stage_expect_steps(&s, "booting>running"); /* after all of them */
-    CHECK_U64(s.event[s.events - 1].kind, FK_EVENT_TERMINATION);
+    stage_expect_steps(&s, ""); /* nothing of an end */
     stage_end(&s);
 }
 
@@ -277,7 +276,7 @@ TEST(r002_root_and_system_cannot_be_customised_and_the_boot_goes_on)
     boot_finish(boot);
     CHECK(fk_is_alive(s.r.sys, fk_guardian(s.r.sys, FK_GUARDIAN_SYSTEM)));
     stage_end(&s);
-    stage_expect_steps(&s, "booting>running running>stopping_user stopping_user>hooks "
+    stage_expect_steps(&s, "running>stopping_user stopping_user>hooks "
                            "hooks>stopping_system stopping_system>stopping_root "
                            "stopping_root>terminated");
 }
