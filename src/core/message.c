@@ -67,7 +67,7 @@ void fk__payload_put(fk_cache *cache, fk_payload *payload)
 
 fk_err fk_payload_create(fk_system *sys, const fk_type *type, size_t len, fk_payload **out)
 {
-    if (sys == NULL || out == NULL) return FK_E_INVALID;
+    if (sys == NULL || out == NULL || type == &fk_type_fk_terminated) return FK_E_INVALID;
     fk_local *local = fk__local_enter(sys);
     fk_err err = fk__payload_create(&local->cache, sys, type, len, out);
     fk__local_leave(local);
@@ -121,6 +121,7 @@ fk_err fk__node_fill(fk_cache *cache, fk_node *node, size_t room, fk_out out)
 {
     fk_payload *payload = NULL;
     if (out.type == &fk_type_clash) return FK_E_INVALID; /* two types of one name: message.h */
+    if (out.type == &fk_type_fk_terminated) return FK_E_INVALID; /* only the runtime knows that */
     if (out.type == &fk_type_payload) {
         memcpy(&payload, &out.data, sizeof(payload)); /* taken: the const was the caller's */
         if (payload == NULL) return FK_E_INVALID;
