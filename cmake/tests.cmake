@@ -235,13 +235,15 @@ foreach(check layers symbols headers unity source)
     fk_add_test(selftest_${check} FAST
         COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_${check}.py --self-test)
 endforeach()
+fk_add_test(selftest_typestate TIMEOUT 180
+    COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_typestate.py --self-test)
 fk_add_test(selftest_example FAST COMMAND ${FK_PYTHON} ${FK_CHECKS}/run_example.py --self-test)
 
 foreach(check layers source)
     fk_add_test(check_${check} FAST
         COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_${check}.py --root ${PROJECT_SOURCE_DIR})
 endforeach()
-foreach(check headers unity)
+foreach(check headers unity typestate)
     fk_add_test(check_${check} TIMEOUT 180
         COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_${check}.py --root ${PROJECT_SOURCE_DIR})
 endforeach()
