@@ -103,9 +103,10 @@ typedef struct fk_strategy {
     /* A window begins with the first failure and is that long; 0: it never ends. A failure after its
      * end begins another. FK_RESTARTS_UNLIMITED with a window is 1 restart in each. */
     fk_time within;
-    /* With backoff_min the child waits before it is restarted: that long, twice as long each time,
-     * up to backoff_max, give or take jitter percent; from the start when it ran for longer than
-     * backoff_reset (0: backoff_max) without failing. */
+    /* With backoff_min the child that failed waits before it is restarted: that long, twice as long
+     * each time, up to backoff_max (0: any time), give or take jitter percent; from the start when
+     * it ran for longer than backoff_reset (0: backoff_max) without failing. Others that have to be
+     * restarted along with it are so at once. Without memory for a timer nobody waits. */
     fk_time backoff_min, backoff_max, backoff_reset;
     uint32_t backoff_jitter; /* 0..100 */
 } fk_strategy;

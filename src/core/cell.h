@@ -84,6 +84,7 @@ enum {
     /* Parent to child, with FK_SYSTEM_ORDER. */
     FK_WORD_RESUME = 64,
     FK_WORD_RESTART = 128,
+    FK_WORD_REVIVE = 1 << 13, /* the same, but only if it still waits after a failure */
     FK_WORD_ERROR_SHIFT = 16,
     /* What kind of signal it is. */
     FK_SIGNAL_CHILD = 0,

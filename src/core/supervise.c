@@ -169,6 +169,11 @@ void fk__cell_order_restart(fk_local *local, fk_cell *child, fk_err why)
     fk__cell_order(local, child, FK_WORD_RESTART);
 }
 
+void fk__cell_order_revival(fk_local *local, fk_cell *child)
+{
+    fk__cell_order(local, child, FK_WORD_REVIVE);
+}
+
 void fk__cell_retract(fk_cell *cell)
 {
     fk_mem *mem = &cell->sys->mem;
@@ -206,7 +211,7 @@ static void order_resume(fk_worker *worker, fk_cell *cell)
 void fk__cell_ordered(fk_worker *worker, fk_cell *cell)
 {
     if (cell->life < FK_LIFE_STARTING || cell->life > FK_LIFE_STOPPING) return; /* nobody */
-    uint32_t orders = FK_WORD_RESUME | FK_WORD_RESTART;
+    uint32_t orders = FK_WORD_RESUME | FK_WORD_RESTART | FK_WORD_REVIVE;
     uint32_t word = fk__half_and(&cell->ended.word, ~orders, FK_ACQ_REL);
     const fk_cell *parent = fk__cell_parent(cell);
     bool held = parent != NULL && (fk__half_load(&parent->gate, FK_SEQ_CST) & FK_GATE_HELD) != 0;
@@ -214,7 +219,8 @@ void fk__cell_ordered(fk_worker *worker, fk_cell *cell)
     if (held) cell->suspended |= FK_HELD_PARENT;
     fk__cell_hold(worker, cell);
     if (cell->life == FK_LIFE_STOPPING) return;
-    if ((word & FK_WORD_RESTART) != 0)
+    bool is_revived = (word & FK_WORD_REVIVE) != 0 && (cell->suspended & FK_HELD_FAILED) != 0;
+    if ((word & FK_WORD_RESTART) != 0 || is_revived)
         fk__cell_restart(worker, cell, (fk_err)(word >> FK_WORD_ERROR_SHIFT));
     else if ((word & FK_WORD_RESUME) != 0)
         order_resume(worker, cell);
@@ -241,6 +247,7 @@ static fk_tally *tally_of(fk_worker *worker, fk_cell *parent, const fk_cell *chi
 void fk__child_forget(fk_worker *worker, fk_cell *parent, const fk_cell *child)
 {
     if (parent->extras == NULL) return;
+    fk__backoff_cancel(worker, parent, child);
     fk_tally *tally = fk__map_remove(&parent->extras->tallies, (uint64_t)child->slot + 1);
     if (tally != NULL) fk__cache_free(&worker->local.cache, tally, sizeof(*tally));
 }
@@ -297,18 +304,26 @@ static void stop_child(fk_worker *worker, fk_cell *child)
     if ((generation & 1) != 0) fk__cell_ask_stop(&worker->local, child, generation);
 }
 
+/* The child that failed waits, if the strategy says so and there is memory for that. */
+static void make_wait(fk_worker *worker, fk_cell *parent, fk_cell *failed,
+                      const fk_strategy *strategy)
+{
+    fk_tally *tally = strategy->backoff_min != 0 ? tally_of(worker, parent, failed) : NULL;
+    if (tally == NULL) return;
+    uint32_t chance;
+    const fk_port *port = &worker->sys->mem.port;
+    port->random(port->ctx, &chance, sizeof(chance));
+    fk_time delay = fk__tally_backoff(tally, strategy, fk__system_now(worker->sys), chance);
+    if (delay > 0) fk__backoff_begin(worker, parent, failed, delay);
+}
+
+/* Whoever waits does so until its own time, also when it would have to go along with a sibling: two
+ * that fail in turn would never wait otherwise. All others begin anew at once, lest they go on with
+ * what they know of the one that failed. */
 static void restart_child(fk_worker *worker, fk_cell *parent, fk_cell *child,
                           const fk_strategy *strategy, fk_err why)
 {
-    fk_tally *tally = tally_of(worker, parent, child);
-    fk_time delay = 0;
-    if (strategy->backoff_min != 0 && tally != NULL) {
-        uint32_t chance;
-        const fk_port *port = &worker->sys->mem.port;
-        port->random(port->ctx, &chance, sizeof(chance));
-        delay = fk__tally_backoff(tally, strategy, fk__system_now(worker->sys), chance);
-    }
-    if (delay > 0 && fk__backoff_begin(worker, child, why, delay)) return;
+    if (strategy->backoff_min != 0 && fk__backoff_is_on(parent, child)) return;
     fk__cell_order_restart(&worker->local, child, why);
 }
 
@@ -372,6 +387,7 @@ static void decide(fk_worker *worker, fk_cell *parent, fk_cell *child, const fk_
     if (directive == FK_DIRECTIVE_RESTART && !permit_all(worker, parent, child, &strategy)) {
         directive = FK_DIRECTIVE_STOP;
     }
+    if (directive == FK_DIRECTIVE_RESTART) make_wait(worker, parent, child, &strategy);
     publish_decision(worker, parent, child, failure, directive);
     switch (directive) {
     case FK_DIRECTIVE_RESUME: fk__cell_order(&worker->local, child, FK_WORD_RESUME); break;

@@ -45,6 +45,9 @@ void fk__cell_ordered(fk_worker *worker, fk_cell *cell);
 void fk__cell_order(fk_local *local, fk_cell *child, uint32_t bits);
 /* The order to restart, with the reason. */
 void fk__cell_order_restart(fk_local *local, fk_cell *child, fk_err why);
+/* The same, because of the failure that it has waited for so long since; if it does not wait any
+ * more, nothing happens. */
+void fk__cell_order_revival(fk_local *local, fk_cell *child);
 /* After a change of cell->suspended: takes messages or not, and the children with it. */
 void fk__cell_hold(fk_worker *worker, fk_cell *cell);
 /* A failure that the parent need not hear of any more: the actor ends. */
@@ -60,7 +63,12 @@ void fk__cell_try_restart(fk_worker *worker, fk_cell *cell);
 /* The hook that begins an actor's life. */
 void fk__cell_start(fk_worker *worker, fk_cell *cell);
 
-/* backoff.c: a child's restart, later. False: no memory, it has to be now. */
-bool fk__backoff_begin(fk_worker *worker, const fk_cell *child, fk_err why, fk_time delay);
+/* backoff.c: a child's restart, later. Without memory it does not begin. */
+void fk__backoff_begin(fk_worker *worker, fk_cell *parent, fk_cell *child, fk_time delay);
+bool fk__backoff_is_on(const fk_cell *parent, const fk_cell *child);
+void fk__backoff_cancel(fk_worker *worker, fk_cell *parent, const fk_cell *child);
+/* The message of this type has come to the parent. */
+extern const fk_type fk__type_backoff;
+void fk__backoff_over(fk_worker *worker, const fk_cell *parent, const fk_msg *msg);
 
 #endif /* FK_CORE_SUPERVISE_H */

@@ -15,7 +15,7 @@
 #include "core/extras.h"
 #include "core/mailbox.h"
 
-enum { BUCKETS_MIN = 4, TIMER_RECEIVE_TIMEOUT = 1, TIMER_ROOM = 24 };
+enum { BUCKETS_MIN = 4, TIMER_RECEIVE_TIMEOUT = 1, TIMER_RUNTIME = 2, TIMER_ROOM = 24 };
 
 struct fk_timer {
     fk_wheel_entry entry;
@@ -26,7 +26,7 @@ struct fk_timer {
     fk_node *fire;   /* of a periodic one: goes to the mailbox; NULL while it is there */
     uint32_t serial; /* no other timer of the actor has it */
     uint8_t mode;    /* fk_timer_mode */
-    uint8_t kind;    /* 0, or TIMER_RECEIVE_TIMEOUT */
+    uint8_t kind;    /* 0, TIMER_RECEIVE_TIMEOUT or TIMER_RUNTIME: whose keys */
     bool is_fired;   /* a one-shot one that is in the mailbox */
     bool is_ended;   /* ... and was cancelled there */
 };
@@ -336,7 +336,7 @@ void fk__timers_touch(fk_worker *worker, fk_cell *cell)
     cell->extras->timers.last_message = fk__system_now(worker->sys);
 }
 
-/* ---- the public functions ---------------------------------------------------------------- */
+/* ---- starting ------------------------------------------------------------------------- */
 
 /* Makes a timer and its message, which is still the caller's when that fails. */
 static fk_err timer_create(fk_local *local, const fk_cell *cell, const fk_timer *what, fk_out msg,
@@ -367,10 +367,8 @@ static fk_err timer_create(fk_local *local, const fk_cell *cell, const fk_timer 
     return FK_OK;
 }
 
-static fk_err start(fk_ctx *ctx, fk_timer *what, fk_out msg)
+static fk_err start(fk_worker *worker, fk_cell *cell, fk_timer *what, fk_out msg)
 {
-    fk_worker *worker = fk__ctx_worker(ctx);
-    fk_cell *cell = ctx->cell;
     fk_timer *timer = NULL;
     fk_time due = fk__time_add(fk__system_now(worker->sys), what->period);
     FK_TRY(fk__extras_need(&worker->local, cell));
@@ -388,13 +386,32 @@ static fk_err start(fk_ctx *ctx, fk_timer *what, fk_out msg)
     return FK_OK;
 }
 
+fk_err fk__timer_start(fk_worker *worker, fk_cell *cell, uint64_t key, fk_time delay, fk_out msg)
+{
+    fk_timer timer = { .key = key, .period = delay, .kind = TIMER_RUNTIME };
+    return start(worker, cell, &timer, msg);
+}
+
+void fk__timer_cancel(fk_worker *worker, fk_cell *cell, uint64_t key)
+{
+    fk_timer *timer = find(cell, key, TIMER_RUNTIME);
+    if (timer != NULL) end(worker, cell, timer);
+}
+
+bool fk__timer_is_active(const fk_cell *cell, uint64_t key)
+{
+    return find(cell, key, TIMER_RUNTIME) != NULL;
+}
+
+/* ---- the public functions ---------------------------------------------------------------- */
+
 fk_err fk_timer_start(fk_ctx *ctx, uint64_t key, fk_timer_mode mode, fk_time period, fk_out msg)
 {
     fk_err err = FK_E_INVALID;
     if (period >= 0 && (unsigned)mode <= FK_TIMER_FIXED_RATE &&
         (period > 0 || mode == FK_TIMER_ONCE)) {
         fk_timer timer = { .key = key, .period = period, .mode = (uint8_t)mode };
-        err = start(ctx, &timer, msg);
+        err = start(fk__ctx_worker(ctx), ctx->cell, &timer, msg);
     }
     if (err != FK_OK) fk__out_drop(&fk__ctx_worker(ctx)->local.cache, msg);
     return err;
@@ -441,8 +458,9 @@ fk_err fk_receive_timeout_set(fk_ctx *ctx, fk_time timeout)
     fk_timer timer = { .period = timeout,
                        .mode = FK_TIMER_FIXED_DELAY,
                        .kind = TIMER_RECEIVE_TIMEOUT };
-    FK_TRY(start(ctx, &timer, (fk_out){ &fk_type_receive_timeout, "" }));
+    fk_worker *worker = fk__ctx_worker(ctx);
+    FK_TRY(start(worker, cell, &timer, (fk_out){ &fk_type_receive_timeout, "" }));
     cell->flags |= FK_CELL_TIMED;
-    fk__timers_touch(fk__ctx_worker(ctx), cell);
+    fk__timers_touch(worker, cell);
     return FK_OK;
 }

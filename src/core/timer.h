@@ -41,4 +41,11 @@ bool fk__timer_move(fk_ctx *ctx, uint64_t key, fk_time period);
 /* A message was handled: the receive timeout begins anew. */
 void fk__timers_touch(fk_worker *worker, fk_cell *cell);
 
+/* The runtime's own timers of an actor, beside those of its user: once, by keys of their own, ending
+ * with the actor's or at its restart. When starting one fails, msg is still the caller's. */
+FK_MUST_USE fk_err fk__timer_start(fk_worker *worker, fk_cell *cell, uint64_t key, fk_time delay,
+                                   fk_out msg);
+void fk__timer_cancel(fk_worker *worker, fk_cell *cell, uint64_t key);
+bool fk__timer_is_active(const fk_cell *cell, uint64_t key);
+
 #endif /* FK_CORE_TIMER_H */

@@ -114,6 +114,11 @@ static fk_err deliver_timer(fk_worker *worker, fk_cell *cell, fk_node *node)
         worker->unseen++;
         return FK_OK;
     }
+    if (node->type == &fk__type_backoff) {
+        worker->unseen++;
+        fk__backoff_over(worker, cell, &worker->ctx.msg);
+        return FK_OK;
+    }
     fk_err err = deliver(worker, cell, node);
     fk__timer_delivered(worker);
     return err;
@@ -181,9 +186,8 @@ static void conclude(fk_worker *worker, fk_cell *cell, fk_node *node, fk_err err
 {
     const fk_type *type = node->type;
     node_release(worker, cell, node);
-    if ((cell->flags & FK_CELL_TIMED) != 0 && type != &fk_type_receive_timeout) {
-        fk__timers_touch(worker, cell);
-    }
+    bool is_clockwork = type == &fk_type_receive_timeout || type == &fk__type_backoff;
+    if ((cell->flags & FK_CELL_TIMED) != 0 && !is_clockwork) fk__timers_touch(worker, cell);
     if (err != FK_OK)
         fk__cell_failed(worker, cell, type, err, FK_PHASE_MESSAGE);
     else if ((cell->flags & FK_CELL_LEAVING) != 0)

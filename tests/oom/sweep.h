@@ -33,6 +33,8 @@ extern const scenario SWEEP_SHUTDOWN[];
 extern const scenario SWEEP_EVENTS[];
 /* sweep_lives.c: failures, watches, hooks and the end. */
 extern const scenario SWEEP_LIVES[];
+/* sweep_supervision.c: the same. */
+extern const scenario SWEEP_SUPERVISION[];
 
 /* The only error there may be. */
 static inline bool note(sweep *s, fk_err err)
