@@ -176,6 +176,7 @@ typedef struct fk_person {
     bool has_start, is_pinned;
     bool is_started, is_stillborn, is_stopping, is_gone;
     bool is_busy;    /* a hook or receive is running */
+    bool is_receiving; /* a message: it looks at its signals before the next one */
     bool is_parting; /* in its stop hook, perhaps for the last time */
     bool is_leaving; /* must handle nothing more */
     bool is_held;    /* at this rest, it or one above it waits for a supervisor */

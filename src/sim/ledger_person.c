@@ -164,6 +164,7 @@ void fk__person_begin_receive(uint32_t actor, fk_ref self, uint32_t behaviour)
         p->waiting_since = l->received + 1;
     }
     p->received++;
+    p->is_receiving = true;
     l->received++;
     p->held = 0;
     p->held_again = false;
@@ -182,7 +183,7 @@ void fk__person_end_receive(uint32_t actor, fk_err err)
     }
     p->held = 0;
     if (!p->is_timeout) p->timeout_last = fk__world_now();
-    p->is_busy = false;
+    p->is_busy = p->is_receiving = false;
     if (err != FK_OK && !l->is_supervised) p->is_leaving = true;
 }
 
@@ -337,7 +338,7 @@ void fk__person_asked_stop(uint32_t actor, fk_err err)
     FK_SOMETIMES_HIT(STOP_OTHER);
     if (!p->is_told) p->after_told = 0;
     p->is_told = true;
-    if (p->is_busy) p->is_leaving = true;
+    if (p->is_busy && (p->is_receiving || !l->is_supervised)) p->is_leaving = true;
 }
 
 void fk__person_poison(uint32_t actor)

@@ -48,15 +48,26 @@ static uint32_t living_children(uint32_t parent)
 
 /* ---- starts and restarts --------------------------------------------------------------------- */
 
+static bool is_top(uint32_t actor)
+{
+    return l->person[actor].parent == FK_NOBODY && !v->soul[actor].is_extra;
+}
+
+static void take_restart(uint32_t actor, const char *invariant)
+{
+    fk_soul *s = &v->soul[actor];
+    if (s->may_restart != 0)
+        s->may_restart--;
+    else if (!is_top(actor) || !v->user.is_restarting_crowd)
+        fk__world_fail(invariant, "a%u: nobody restarted it", (unsigned)actor);
+}
+
 /* The first sign of a new life. What it waits for must have come true. */
 void fk__soul_renew(uint32_t actor, bool is_restored)
 {
     fk_soul *s = &v->soul[actor];
     bool keeps = s->has_before && !s->is_unstarted;
-    if (!s->is_granted) {
-        if (s->may_restart == 0) fk__world_fail("A8", "a%u: nobody restarted it", (unsigned)actor);
-        s->may_restart--;
-    }
+    if (!s->is_granted) take_restart(actor, "A8");
     for (uint32_t i = 0; i < l->person_count; i++) {
         if (!is_child_of(i, actor)) continue;
         if (!keeps || v->soul[i].is_awaited) {
@@ -143,11 +154,7 @@ void fk__soul_begin_parting(uint32_t actor, fk_ref self, bool is_before)
     if (!is_before && s->has_before) {
         fk__world_fail("A7", "a%u ends before its children", (unsigned)actor);
     }
-    if (s->may_restart == 0) {
-        fk__world_fail(is_before ? "A8" : "A7", "a%u leaves its state and its children",
-                       (unsigned)actor);
-    }
-    s->may_restart--;
+    take_restart(actor, is_before ? "A8" : "A7");
     s->is_granted = true;
 }
 
@@ -162,12 +169,23 @@ void fk__soul_end_parting(uint32_t actor)
     }
 }
 
+/* A restart takes the children along. */
+static bool is_clearing(uint32_t parent)
+{
+    const fk_soul *s = &v->soul[parent];
+    if (s->is_unstarted) return true;
+    bool may = s->may_restart != 0 || (is_top(parent) && v->user.is_restarting_crowd);
+    return !s->has_before && (s->is_parted || may);
+}
+
 static bool has_reason(uint32_t actor)
 {
     while (actor != FK_NOBODY) {
         const fk_person *p = &l->person[actor];
         if (v->soul[actor].may_stop || fk__person_has_cause(p)) return true;
+        if (is_top(actor) && v->user.is_stopping_crowd) return true;
         actor = p->parent;
+        if (actor != FK_NOBODY && is_clearing(actor)) return true;
     }
     return false;
 }

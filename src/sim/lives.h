@@ -75,6 +75,7 @@ typedef struct fk_soul {
     bool is_deciding; /* nothing has been published yet */
     fk_directive drawn;
     fk_time decided_at;
+    bool is_restarting_crowd, is_stopping_crowd; /* some time, all children of /user */
     uint32_t escalating; /* has to fail with this number, plus 1 */
     /* Its parent has failed and that has reached it: messages that it may still begin. */
     bool is_held;

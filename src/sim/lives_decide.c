@@ -96,7 +96,7 @@ static void hold_children(uint32_t failed)
         if (p->parent != failed || !p->is_spawned || p->is_gone || v->soul[i].is_held) continue;
         FK_SOMETIMES_HIT(HELD_CHILD);
         v->soul[i].is_held = true;
-        v->soul[i].allowance = p->is_busy ? 0 : 1;
+        v->soul[i].allowance = p->is_receiving ? 0 : 1;
     }
 }
 
@@ -154,12 +154,18 @@ static verdict count_restart(fk_count *c, const fk_strategy *s, fk_time least, f
     return ++c->in_window <= max ? PERMITTED : REFUSED;
 }
 
+/* Others make children of /user at any moment: who is the older, and who is there, is not known. */
+static bool is_crowd(const fk_soul *parent)
+{
+    return parent == &v->user && parent->strategy.kind != FK_ONE_FOR_ONE;
+}
+
 static bool is_concerned(const fk_soul *parent, uint32_t failed, uint32_t child)
 {
     if (child == failed) return true;
     bool is_sibling = l->person[child].parent == l->person[failed].parent;
     if (!is_sibling || v->soul[child].is_extra || l->person[child].is_refused) return false;
-    if (parent->strategy.kind == FK_ALL_FOR_ONE) return true;
+    if (parent->strategy.kind == FK_ALL_FOR_ONE || is_crowd(parent)) return true;
     return parent->strategy.kind == FK_REST_FOR_ONE && child > failed;
 }
 
@@ -191,14 +197,13 @@ static void check_directive(const fk_soul *parent, uint32_t child, fk_directive 
     if (given != FK_DIRECTIVE_RESTART && given != FK_DIRECTIVE_STOP) {
         fk__world_fail("A8", "a%u: not what was decided", (unsigned)child);
     }
-    if (expected == UNSURE) return;
+    if (expected == UNSURE || is_crowd(parent)) return;
     if (expected == REFUSED) FK_SOMETIMES_HIT(LIMIT_REACHED);
     if (expected == REFUSED && given == FK_DIRECTIVE_RESTART) {
         fk__world_fail("A8", "a%u: one restart too many", (unsigned)child);
     }
     bool may_be_short = l->may_lack_memory; /* of memory to count in */
-    bool is_loose = parent == &v->user && parent->strategy.kind != FK_ONE_FOR_ONE;
-    if (expected == PERMITTED && given == FK_DIRECTIVE_STOP && !may_be_short && !is_loose) {
+    if (expected == PERMITTED && given == FK_DIRECTIVE_STOP && !may_be_short) {
         fk__world_fail("A8", "a%u: stopped before its limit", (unsigned)child);
     }
 }
@@ -220,22 +225,28 @@ void fk__soul_grant_restart(uint32_t actor, bool must)
     }
 }
 
+/* With it go on those whose failure it has made its own; they may be the first. */
 static void grant_resume(uint32_t actor)
 {
     fk_soul *s = &v->soul[actor];
     s->may_resume = true;
     if (s->is_unstarted) fk__soul_grant_restart(actor, s->is_failed);
+    for (uint32_t i = 0; i < l->person_count; i++) {
+        bool goes_on = l->person[i].parent == actor && v->soul[i].is_escalated;
+        if (goes_on && !l->person[i].is_gone) grant_resume(i);
+    }
 }
 
-static void grant_all(const fk_soul *parent, uint32_t failed, fk_directive directive)
+static void grant_all(fk_soul *parent, uint32_t failed, fk_directive directive)
 {
-    /* Under /user others may be making siblings at this moment. */
-    bool is_sure = parent != &v->user;
+    /* Also who is made before it has come to them. */
+    if (is_crowd(parent) && directive == FK_DIRECTIVE_RESTART) parent->is_restarting_crowd = true;
+    if (is_crowd(parent) && directive == FK_DIRECTIVE_STOP) parent->is_stopping_crowd = true;
     for (uint32_t i = 0; i < l->person_count; i++) {
         if (!is_concerned(parent, failed, i) || l->person[i].is_gone) continue;
         if (i != failed && parent->strategy.kind == FK_ALL_FOR_ONE) FK_SOMETIMES_HIT(ALL_FOR_ONE);
         if (i != failed && parent->strategy.kind == FK_REST_FOR_ONE) FK_SOMETIMES_HIT(REST_FOR_ONE);
-        bool must = i == failed || is_sure;
+        bool must = i == failed || !is_crowd(parent);
         if (directive == FK_DIRECTIVE_RESTART) {
             fk__soul_grant_restart(i, must);
         } else {
@@ -289,7 +300,6 @@ void fk__soul_resumed(uint32_t actor)
     for (uint32_t i = 0; i < l->person_count; i++) {
         if (l->person[i].parent != actor || l->person[i].is_gone) continue;
         v->soul[i].is_held = false;
-        if (v->soul[i].is_escalated) grant_resume(i);
         v->soul[i].is_escalated = false;
     }
 }

@@ -47,6 +47,10 @@ void fk__vow_made(uint32_t number, fk_err err)
     fk__ledger_note(FK_FACT_WATCHED, vow->watcher, vow->target, number, (uint32_t)err);
     fk_err expected = FK_OK;
     bool is_plain = !vow->is_custom && (old == 0 || !v->vow[old].is_custom);
+    if (old != 0 && !is_plain && err == FK_OK && l->person[vow->watcher].is_parting) {
+        v->vow[old].state = FK_VOW_VOID; /* as in fk__vow_undone() */
+        old = 0;
+    }
     if (old != 0 && !is_plain && !is_self) expected = FK_E_STATE;
     if (err != expected && !lacks) fk__world_fail("A6", "watch gave %s", fk_err_name(err));
     if (err == FK_OK && old == 0 && !is_self) vow->state = FK_VOW_ACTIVE;
@@ -56,6 +60,10 @@ void fk__vow_undone(uint32_t watcher, fk_ref ref, fk_err err)
 {
     uint32_t number = find_active(watcher, ref);
     fk__ledger_note(FK_FACT_UNWATCH, watcher, FK_NOBODY, number, (uint32_t)err);
+    /* Who is stopping has been told, and will not see it. */
+    bool is_over = number != 0 && l->person[watcher].is_parting && err == FK_E_NOT_FOUND;
+    if (is_over) v->vow[number].state = FK_VOW_VOID;
+    if (is_over) return;
     if (err != (number != 0 ? FK_OK : FK_E_NOT_FOUND)) {
         fk__world_fail("A6", "unwatch gave %s", fk_err_name(err));
     }
