@@ -407,13 +407,19 @@ static fk_failure_phase phase_of(uint32_t word)
     return at_restart ? FK_PHASE_RESTART : FK_PHASE_MESSAGE;
 }
 
-/* Looks at a child's word and, if it has failed, takes over what is known about that. */
-static uint32_t word_take(fk_worker *worker, fk_cell *child, fk_wound *out)
+/* Looks at a child's word and, if it has failed, takes over what is known about that. Old news: its
+ * signal has been here before. Should it be on its way again, all is left to that. */
+static uint32_t word_take(fk_worker *worker, fk_cell *child, bool is_old_news, fk_wound *out)
 {
     fk_mem *mem = &worker->sys->mem;
     fk__mem_lock(mem, &child->children_lock);
     uint32_t taken = FK_WORD_QUEUED | FK_WORD_PENDING | FK_WORD_FAILED;
-    uint32_t word = fk__half_and(&child->ended.word, ~taken, FK_ACQ_REL);
+    uint32_t word = fk__half_load(&child->ended.word, FK_RELAXED);
+    bool is_coming = is_old_news && (word & FK_WORD_QUEUED) != 0;
+    if (is_coming)
+        word = 0;
+    else
+        word = fk__half_and(&child->ended.word, ~taken, FK_ACQ_REL);
     bool has_wound = (word & (FK_WORD_FAILED | FK_WORD_ENDED)) == FK_WORD_FAILED &&
                      child->extras != NULL && child->extras->wound != NULL;
     if (has_wound) *out = *child->extras->wound;
@@ -434,11 +440,11 @@ static void postpone(fk_worker *worker, fk_cell *parent, fk_cell *child)
     if (has_ended) fk__cell_child_ended(worker, parent, child);
 }
 
-static void child_failed(fk_worker *worker, fk_cell *parent, fk_cell *child)
+static void child_failed(fk_worker *worker, fk_cell *parent, fk_cell *child, bool is_old_news)
 {
     fk_wound wound = { NULL, FK_OK, "" };
     uint32_t generation = fk__half_load(&child->generation, FK_ACQUIRE);
-    uint32_t word = word_take(worker, child, &wound);
+    uint32_t word = word_take(worker, child, is_old_news, &wound);
     if ((word & FK_WORD_ENDED) != 0) { /* and if not by this signal, then by another */
         if ((word & FK_WORD_QUEUED) != 0) fk__cell_child_ended(worker, parent, child);
         return;
@@ -463,7 +469,7 @@ void fk__cell_child_signal(fk_worker *worker, fk_cell *parent, fk_cell *child)
              ((parent->suspended & FK_HELD) != 0 && parent->life == FK_LIFE_RUNNING))
         postpone(worker, parent, child);
     else
-        child_failed(worker, parent, child);
+        child_failed(worker, parent, child, false);
 }
 
 /* The parent was held when children failed, and is not any more. */
@@ -474,7 +480,7 @@ static void look_at_news(fk_worker *worker, fk_cell *cell)
     cell->suspended &= (uint16_t)~FK_HELD_NEWS;
     while ((child = fk__brood_next(&pending)) != NULL) {
         if ((cell->suspended & FK_HELD) == 0) {
-            child_failed(worker, cell, child);
+            child_failed(worker, cell, child, true);
             continue;
         }
         /* Held again because of the one before it. */
