@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "base/base.h"
 #include "core/boot.h"
-#include "core/extras.h"
 #include "sim/lifecycle.h"
 #include "sim/sometimes.h"
 
@@ -42,13 +41,6 @@ static void act_some(fk_scene *scene, uint32_t acts)
 
 /* ---- hooks ---------------------------------------------------------------------------------------- */
 
-/* Without memory what was stashed stays there. */
-static bool is_restored(const fk_ctx *ctx)
-{
-    const fk_extras *extras = ctx->cell->extras;
-    return extras == NULL || extras->stash.count == 0;
-}
-
 static void register_hook(fk_scene *scene)
 {
     fk_soul *s = &v->soul[scene->actor];
@@ -66,7 +58,7 @@ static fk_err begin_life(fk_ctx *ctx, const sim_mind *mind, bool is_after)
     fk_scene scene = { .ctx = ctx, .actor = actor, .is_hook = true };
     bool is_again = v->soul[actor].is_parted || v->soul[actor].is_unstarted;
     bool was_alive = v->soul[actor].is_parted;
-    fk__soul_begin_start(actor, fk_self(ctx), is_after, is_restored(ctx));
+    fk__soul_begin_start(actor, fk_self(ctx), is_after);
     if (mind->handled != 0) fk__world_fail("A8", "a%u: its state is not fresh", (unsigned)actor);
     if (fk__world_one_in(2)) register_hook(&scene);
     act_some(&scene, fk__world_below(3));
@@ -270,7 +262,7 @@ void fk__lifecycle_spawn(fk_ctx *ctx, uint32_t parent, uint32_t name)
                              : fk_spawn(fk__kernel.sys, fk_str_of(text.text), &props, &ref);
     *spawning = outer;
     fk__world_fence();
-    fk__person_spawned(mind.actor, err, ref);
+    fk__soul_spawned(mind.actor, err, ref);
     fk__kernel_count_spawn(&l->person[mind.actor], err);
 }
 

@@ -4,6 +4,8 @@
 #include "sim/lives.h"
 
 #include "base/base.h"
+#include "core/extras.h"
+#include "sim/kernel.h"
 #include "sim/sometimes.h"
 #include "sim/world.h"
 
@@ -62,8 +64,15 @@ static void take_restart(uint32_t actor, const char *invariant)
         fk__world_fail(invariant, "a%u: nobody restarted it", (unsigned)actor);
 }
 
+/* The kernel puts what was stashed in front; without memory it stays where it is. */
+static bool is_stash_empty(uint32_t actor)
+{
+    const fk_cell *cell = fk__cell_resolve(fk__kernel.sys, l->person[actor].ref);
+    return cell == NULL || cell->extras == NULL || cell->extras->stash.count == 0;
+}
+
 /* The first sign of a new life. What it waits for must have come true. */
-void fk__soul_renew(uint32_t actor, bool is_restored)
+static void renew(uint32_t actor)
 {
     fk_soul *s = &v->soul[actor];
     bool keeps = s->has_before && !s->is_unstarted;
@@ -82,7 +91,7 @@ void fk__soul_renew(uint32_t actor, bool is_restored)
     s->is_renewed = true;
     s->handled = 0;
     fk__ledger_note(FK_FACT_RENEW, actor, FK_NOBODY, 0, 0);
-    fk__person_renew(actor, is_restored);
+    fk__person_renew(actor, is_stash_empty(actor));
 }
 
 static void check_nothing_open(uint32_t actor, const char *what)
@@ -92,13 +101,13 @@ static void check_nothing_open(uint32_t actor, const char *what)
     if (is_open) fk__world_fail("A15", "a%u: %s before it was published", (unsigned)actor, what);
 }
 
-void fk__soul_begin_start(uint32_t actor, fk_ref self, bool is_after, bool is_restored)
+void fk__soul_begin_start(uint32_t actor, fk_ref self, bool is_after)
 {
     fk_soul *s = &v->soul[actor];
     bool is_again = s->is_parted || s->is_unstarted;
     bool was_alive = s->is_parted;
     check_nothing_open(actor, "a hook");
-    if (is_again) fk__soul_renew(actor, is_restored);
+    if (is_again) renew(actor);
     if (is_after && !was_alive) {
         fk__world_fail("A8", "a%u: after_restart without a life before", (unsigned)actor);
     }
@@ -230,7 +239,7 @@ static void on_restarted(uint32_t actor)
     FK_SOMETIMES_HIT(RESTARTED);
     /* Without hooks nothing was seen of it. */
     bool has_hook = p->has_start || (s->has_after && s->is_parted);
-    if (!has_hook && (s->is_parted || s->is_unstarted)) fk__soul_renew(actor, true);
+    if (!has_hook && (s->is_parted || s->is_unstarted)) renew(actor);
     if (!s->is_renewed) fk__world_fail("A15", "a%u: said to be restarted", (unsigned)actor);
     s->is_renewed = false;
 }
@@ -256,6 +265,9 @@ void fk__lives_event(const fk_event *event)
     if (actor == FK_NOBODY) { /* a guardian: if it fails, all end */
         if (event->kind == FK_EVENT_FAILED) l->is_stopping = true;
         if (event->kind == FK_EVENT_FAILED) v->user.escalating = 0;
+        if (event->kind == FK_EVENT_STOPPED && v->stranger_count < FK_STRANGERS_MAX) {
+            v->stranger[v->stranger_count++] = event->actor;
+        }
         return;
     }
     switch (event->kind) {
@@ -266,6 +278,14 @@ void fk__lives_event(const fk_event *event)
     case FK_EVENT_RESTARTED: on_restarted(actor); break;
     case FK_EVENT_RESUMED: fk__soul_resumed(actor); break;
     default: break;
+    }
+}
+
+void fk__soul_spawned(uint32_t actor, fk_err err, fk_ref ref)
+{
+    fk__person_spawned(actor, err, ref);
+    for (uint32_t i = 0; err == FK_OK && i < v->stranger_count; i++) {
+        if (fk_ref_equal(v->stranger[i], ref)) on_stopped(actor);
     }
 }
 

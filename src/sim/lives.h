@@ -18,6 +18,7 @@
 
 #define FK_VOWS_MAX      4096u
 #define FK_UNDECIDED_MAX 16u
+#define FK_STRANGERS_MAX 64u
 
 /* How a parent decides. */
 typedef enum fk_temper {
@@ -111,6 +112,9 @@ typedef struct fk_lives {
     bool is_exact;         /* the order in which children of /user were made is known */
     fk_soul user;          /* /user as a parent */
     uint32_t spawning[16]; /* per thread: who is being made, plus 1 */
+    /* Who stopped before the thread that made it could say who it is. */
+    fk_ref stranger[FK_STRANGERS_MAX];
+    uint32_t stranger_count;
     /* Termination: who came from where, plus 1; and when. */
     uint8_t came_from[FK_PHASES];
     fk_time reached[FK_PHASES];
@@ -127,6 +131,8 @@ void fk__lives_begin(void);
 fk_soul *fk__soul_parent(uint32_t actor);
 /* FK_NOBODY: none has that reference. */
 uint32_t fk__soul_find(fk_ref ref);
+/* A spawn has returned that. */
+void fk__soul_spawned(uint32_t actor, fk_err err, fk_ref ref);
 /* What its system publishes. */
 void fk__lives_event(const fk_event *event);
 /* Everybody sleeps. */
@@ -136,15 +142,13 @@ void fk__lives_check_ended(void);
 
 /* ---- lives.c: what an actor does ---------------------------------------------------------- */
 
-void fk__soul_begin_start(uint32_t actor, fk_ref self, bool is_after, bool is_restored);
+void fk__soul_begin_start(uint32_t actor, fk_ref self, bool is_after);
 /* A hook or receive is about to return that. */
 void fk__soul_falls(uint32_t actor, fk_err err, uint32_t number, fk_failure_phase phase);
 /* The stop or before_restart hook. */
 void fk__soul_begin_parting(uint32_t actor, fk_ref self, bool is_before);
 void fk__soul_end_parting(uint32_t actor);
 void fk__soul_begin_receive(uint32_t actor, uint32_t handled);
-/* The parent stops a child in its before_restart hook. */
-void fk__soul_renew(uint32_t actor, bool is_restored);
 
 /* ---- lives_decide.c ------------------------------------------------------------------------- */
 
