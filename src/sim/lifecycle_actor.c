@@ -17,6 +17,8 @@ typedef struct sim_mind {
 
 static const uint32_t CANARY = 0x50F715u;
 
+enum { FALLS_MAX = 500 };
+
 static uint32_t who(const void *state)
 {
     const sim_mind *mind = state;
@@ -32,6 +34,13 @@ void fk__lifecycle_fail(fk_scene *scene)
     snprintf(detail, sizeof(detail), "f%u", (unsigned)number);
     scene->err = fk_fail(scene->ctx, ERRORS[fk__world_below(4)], detail);
     fk__soul_falls(scene->actor, scene->err, number, FK_PHASE_MESSAGE);
+}
+
+/* Strategies without limits restart for ever: there is an end to all failures, too. */
+static bool may_fail(uint32_t actor, uint32_t one_in)
+{
+    if (v->fall_count >= FALLS_MAX || !fk__world_one_in(one_in)) return false;
+    return !v->soul[actor].is_extra || fk__world_one_in(16);
 }
 
 static void act_some(fk_scene *scene, uint32_t acts)
@@ -62,8 +71,7 @@ static fk_err begin_life(fk_ctx *ctx, const sim_mind *mind, bool is_after)
     if (mind->handled != 0) fk__world_fail("A8", "a%u: its state is not fresh", (unsigned)actor);
     if (fk__world_one_in(2)) register_hook(&scene);
     act_some(&scene, fk__world_below(3));
-    bool may_fail = !v->soul[actor].is_extra || fk__world_one_in(8);
-    if (may_fail && fk__world_one_in(fk__lifecycle.drama.fail_start_in)) fk__lifecycle_fail(&scene);
+    if (may_fail(actor, fk__lifecycle.drama.fail_start_in)) fk__lifecycle_fail(&scene);
     if (scene.err != FK_OK) {
         if (is_again) FK_SOMETIMES_HIT(FAILED_IN_RESTART);
         v->soul[actor].falling.phase = was_alive ? FK_PHASE_RESTART : FK_PHASE_START;
@@ -129,8 +137,7 @@ static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg, uint32_t beha
     fk__soul_begin_receive(actor, mind->handled++);
     if (!fk__lifecycle_told(&scene)) fk__kernel_open(&scene);
     act_some(&scene, fk__world_below(fk__world_swarm()->acts_max + 1));
-    bool may_fail = !v->soul[actor].is_extra || fk__world_one_in(64);
-    if (scene.err == FK_OK && may_fail && fk__world_one_in(fk__lifecycle.drama.fail_in)) {
+    if (scene.err == FK_OK && may_fail(actor, fk__lifecycle.drama.fail_in)) {
         fk__lifecycle_fail(&scene);
     }
     fk__kernel_close(&scene);

@@ -184,7 +184,7 @@ static bool is_clearing(uint32_t parent)
     const fk_soul *s = &v->soul[parent];
     if (s->is_unstarted) return true;
     bool may = s->may_restart != 0 || (is_top(parent) && v->user.is_restarting_crowd);
-    return !s->has_before && (s->is_parted || may);
+    return !s->has_before && (s->is_parted || l->person[parent].is_parting || may);
 }
 
 static bool has_reason(uint32_t actor)

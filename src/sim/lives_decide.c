@@ -17,15 +17,25 @@ uint32_t fk__fall_number(const char *detail)
     return number;
 }
 
+static bool is_same_fall(const fk_fall *a, const fk_fall *b)
+{
+    return a->number == b->number && a->err == b->err && a->phase == b->phase;
+}
+
+/* The oldest so many. */
+static void falls_forget(fk_soul *s, uint32_t count)
+{
+    for (uint32_t i = count; i < s->undecided_count; i++) s->undecided[i - count] = s->undecided[i];
+    s->undecided_count -= count;
+}
+
 /* ---- failing ------------------------------------------------------------------------------------ */
 
 static void check_fall(uint32_t actor, const fk_fall *fall)
 {
     fk_soul *s = &v->soul[actor];
     if (s->falling.err != FK_OK) {
-        bool is_it = s->falling.err == fall->err && s->falling.number == fall->number &&
-                     s->falling.phase == fall->phase;
-        if (!is_it) fk__world_fail("A15", "a%u: not the failure it had", (unsigned)actor);
+        if (!is_same_fall(&s->falling, fall)) fk__world_fail("A15", "a%u: not the failure it had", (unsigned)actor);
     } else if (fall->phase == FK_PHASE_CHILD) {
         bool is_it = s->escalating != 0 && (s->escalating == fall->number + 1);
         if (!is_it) fk__world_fail("A8", "a%u fails for no child", (unsigned)actor);
@@ -51,7 +61,7 @@ void fk__soul_failed(const fk_failure *failure)
     if (s->is_failed) fk__world_fail("A3", "a%u fails while it is held", (unsigned)actor);
     s->is_failed = true;
     if (s->is_extra) l->is_stopping = true; /* the root's strategy */
-    if (s->undecided_count == FK_UNDECIDED_MAX) fk__world_fail("ledger", "too many failures");
+    if (s->undecided_count == FK_UNDECIDED_MAX) falls_forget(s, 1); /* restarts covered them up */
     s->undecided[s->undecided_count++] = fall;
     if (fall.phase != FK_PHASE_START && fall.phase != FK_PHASE_RESTART) return;
     s->is_unstarted = true;
@@ -71,26 +81,24 @@ static void take_fall(uint32_t child, const fk_failure *failure)
 {
     fk_soul *s = &v->soul[child];
     fk_fall seen = { fk__fall_number(failure->detail), failure->err, failure->phase };
-    uint32_t at = s->undecided_count;
-    if (at == 0) fk__world_fail("A8", "a%u: decided twice, or never failed", (unsigned)child);
+    uint32_t at = 1; /* those without a number cannot be told apart: the oldest */
+    if (s->undecided_count == 0) {
+        fk__world_fail("A8", "a%u: decided twice, or never failed", (unsigned)child);
+    }
     bool lacks = l->may_lack_memory && seen.number == 0; /* there was no room for the details */
     if (!lacks) {
-        while (at > 0 && s->undecided[at - 1].number != seen.number) at--;
-        if (at == 0) fk__world_fail("A8", "a%u: decided twice", (unsigned)child);
-        const fk_fall *fall = &s->undecided[at - 1];
-        if (fall->err != seen.err || fall->phase != seen.phase) {
-            fk__world_fail("A8", "a%u: not the failure it had", (unsigned)child);
-        }
+        while (at <= s->undecided_count && !is_same_fall(&s->undecided[at - 1], &seen)) at++;
+        if (at > s->undecided_count) fk__world_fail("A8", "a%u: decided twice", (unsigned)child);
     }
-    for (uint32_t i = at; i < s->undecided_count; i++) s->undecided[i - at] = s->undecided[i];
-    s->undecided_count -= at;
+    falls_forget(s, at);
 }
 
 /* Children of the failed one were told before its parent was: they finish what they are at, and who
  * was between looking for signals and a message may go on with that. */
 static void hold_children(uint32_t failed)
 {
-    if (!v->soul[failed].is_failed) return; /* restarted since, with a sibling */
+    const fk_soul *s = &v->soul[failed];
+    if (!s->is_failed || s->undecided_count != 0) return; /* restarted since, with a sibling */
     for (uint32_t i = 0; i < l->person_count; i++) {
         fk_person *p = &l->person[i];
         if (p->parent != failed || !p->is_spawned || p->is_gone || v->soul[i].is_held) continue;
@@ -135,6 +143,7 @@ static verdict count_restart(fk_count *c, const fk_strategy *s, fk_time least, f
     }
     c->total++;
     if (restarts == FK_RESTARTS_NONE) return REFUSED;
+    if (c->is_unsure) return UNSURE;
     if (within == 0) {
         c->in_window++;
         bool may = restarts == FK_RESTARTS_UNLIMITED || c->in_window <= (uint32_t)restarts;
@@ -143,7 +152,7 @@ static verdict count_restart(fk_count *c, const fk_strategy *s, fk_time least, f
     uint32_t max = restarts == FK_RESTARTS_UNLIMITED ? 1 : (uint32_t)restarts;
     bool is_inside = c->in_window != 0 && most - c->window_least <= within;
     bool is_outside = c->in_window == 0 || least - c->window_most > within;
-    if (!is_inside && !is_outside) c->is_unsure = true;
+    c->is_unsure = !is_inside && !is_outside;
     if (c->is_unsure) return UNSURE;
     if (is_outside) {
         c->in_window = 1;
@@ -180,10 +189,18 @@ static verdict count_all(const fk_soul *parent, uint32_t failed)
         verdict one = count_restart(&v->soul[i].count, &parent->strategy, parent->decided_at,
                                     fk__world_now());
         if (is_ending && one == REFUSED) one = UNSURE;
-        if (one == REFUSED) return all == UNSURE ? UNSURE : REFUSED;
-        if (one == UNSURE) all = UNSURE;
+        if (one == REFUSED && all != UNSURE) all = REFUSED;
+        if (one == UNSURE && all != REFUSED) all = UNSURE;
     }
     return all;
+}
+
+/* Those who were asked before the first refusal are counted, the others not: nobody knows which. */
+static void forget_counts(const fk_soul *parent, uint32_t failed)
+{
+    for (uint32_t i = 0; i < l->person_count; i++) {
+        if (is_concerned(parent, failed, i)) v->soul[i].count.is_unsure = true;
+    }
 }
 
 static void check_directive(const fk_soul *parent, uint32_t child, fk_directive given)
@@ -194,6 +211,7 @@ static void check_directive(const fk_soul *parent, uint32_t child, fk_directive 
         return;
     }
     verdict expected = count_all(parent, child);
+    if (expected != PERMITTED) forget_counts(parent, child);
     if (given != FK_DIRECTIVE_RESTART && given != FK_DIRECTIVE_STOP) {
         fk__world_fail("A8", "a%u: not what was decided", (unsigned)child);
     }
@@ -269,7 +287,7 @@ void fk__soul_supervised(const fk_event *event)
     if (!p->is_deciding) fk__world_fail("A15", "a%u: nobody decided", (unsigned)child);
     p->is_deciding = false;
     check_directive(p, child, event->directive);
-    bool is_counted = p->strategy.kind == FK_ONE_FOR_ONE && !l->may_lack_memory;
+    bool is_counted = p->strategy.kind == FK_ONE_FOR_ONE && !c->count.is_unsure && !l->may_lack_memory;
     if (is_counted && event->count != c->count.total) {
         fk__world_fail("A15", "a%u: %u restarts are said, there were %u", (unsigned)child,
                        (unsigned)event->count, (unsigned)c->count.total);
