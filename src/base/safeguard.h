@@ -69,8 +69,25 @@
       "lifecycle")                                                                                 \
     X(RESTART_FRESH, "restart-fresh", "an actor keeps its old state when restarted", "lifecycle")  \
     X(TERMINATE_ONCE, "terminate-once", "termination can go back to an earlier step", "lifecycle") \
-    X(SIGNAL_ONCE, "signal-once", "a signal that is on its way to the parent is sent again",         \
+    X(SIGNAL_ONCE, "signal-once", "a signal that is on its way to the parent is sent again",       \
       "lifecycle")                                                                                 \
+    X(WATCH_KEPT, "watch-kept", "a restart ends the watches of the watcher", "lifecycle")          \
+    X(NAME_FREE, "name-free", "watchers are told of an end before the parent is", "lifecycle")     \
+    X(STOP_HOOK_ONCE, "stop-hook-once", "the stop hook runs for a state that was left before",     \
+      "lifecycle")                                                                                 \
+    X(HOLD_SELF, "hold-self", "an actor that has failed goes on", "lifecycle")                     \
+    X(ESCALATED, "escalated", "who made its parent fail is not let go on with it", "lifecycle")    \
+    X(NEWS, "news", "failures of children are forgotten while the parent is held", "lifecycle")    \
+    X(AWAITED, "awaited", "the end of a child forgets that a restart waits for it", "lifecycle")   \
+    X(CONCERNED, "concerned", "all-for-one leaves the siblings alone", "lifecycle")                \
+    X(RESTART_WINDOW, "restart-window", "one restart more than a window allows", "lifecycle")      \
+    X(STASH_RESTART, "stash-restart", "a restart leaves messages in the stash", "lifecycle")       \
+    X(TIMERS_RESTART, "timers-restart", "timers go on over a restart", "lifecycle")                \
+    X(BEHAVIOUR_RESTART, "behaviour-restart", "a restarted actor keeps its last behaviour",        \
+      "lifecycle")                                                                                 \
+    X(HOOKS_AWAITED, "hooks-awaited", "/system stops without waiting for its hooks", "lifecycle")  \
+    X(USER_FIRST, "user-first", "/system is stopped together with /user", "lifecycle")             \
+    X(SPAWN_CLOSED, "spawn-closed", "actors can be made while the system ends", "lifecycle")       \
     X(DEFER_ORDER, "defer-order", "deferred envelopes are drained last one first", "remote")       \
     X(DEFER_BOUND, "defer-bound", "one authority may defer any number of envelopes", "remote")     \
     X(DEFER_TOTAL, "defer-total", "all authorities may defer any number of envelopes", "remote")   \

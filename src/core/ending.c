@@ -37,7 +37,8 @@ void fk__cell_stop(fk_worker *worker, fk_cell *cell)
 {
     if (cell->life < FK_LIFE_STARTING || cell->life > FK_LIFE_RESTARTING) return;
     /* Its stop hook has nothing to stop. */
-    if (cell->life != FK_LIFE_RUNNING) cell->flags |= FK_CELL_UNSTARTED;
+    bool is_between = cell->life != FK_LIFE_RUNNING;
+    if (is_between && FK_SAFEGUARD(STOP_HOOK_ONCE)) cell->flags |= FK_CELL_UNSTARTED;
     cell->life = FK_LIFE_STOPPING;
     if (FK_SAFEGUARD(HALT)) cell->flags |= FK_CELL_HALTED;
     if (cell->extras != NULL) fk__timers_fini(worker, cell);
@@ -146,6 +147,10 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
     fk__word_store(&cell->box, 0, FK_RELAXED);
     if (!fk__is_guardian(cell)) fk__stat_add(&worker->local.stats.stopped, 1);
     if ((gate & FK_GATE_PINNED) != 0) fk__worker_unpin(fk__word_ptr(&cell->pinned, FK_RELAXED));
+    if (!FK_SAFEGUARD(NAME_FREE)) {
+        fk__watch_tell(&worker->local, watchers);
+        watchers = NULL;
+    }
     if (parent != NULL && fk__cell_report_end(cell)) {
         fk__mailbox_signal(parent, &cell->ended.link);
         if (fk__mailbox_kick(parent)) fk__schedule(&worker->local, parent);

@@ -232,10 +232,11 @@ fk_node *fk__extras_take(fk_worker *worker, fk_cell *cell)
 /* Without memory the stash stays as it is, and the new state can still have it. */
 void fk__extras_reset(fk_worker *worker, fk_cell *cell)
 {
-    fk_err err = fk__stash_restore(&worker->local, cell);
+    fk_err err = FK_SAFEGUARD(STASH_RESTART) ? fk__stash_restore(&worker->local, cell) : FK_OK;
     (void)err;
     cell->extras->behaviour_count = 0;
-    fk__timers_reset(worker, cell);
+    if (FK_SAFEGUARD(TIMERS_RESTART)) fk__timers_reset(worker, cell);
+    if (!FK_SAFEGUARD(WATCH_KEPT)) fk__watch_end(worker, cell);
 }
 
 static void supervision_fini(fk_cache *cache, fk_extras *extras)

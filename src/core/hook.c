@@ -2,6 +2,7 @@
 #include "core/hook.h"
 
 #include "base/map.h"
+#include "base/safeguard.h"
 #include "core/event.h"
 #include "core/guardian.h"
 #include "core/terminate.h"
@@ -53,7 +54,7 @@ static uint64_t hook_key(fk_ref actor)
 
 static void end_if_done(fk_ctx *ctx, fk_conductor *self)
 {
-    if (!self->is_ending || self->hooks.count != 0) return;
+    if (!self->is_ending || (self->hooks.count != 0 && FK_SAFEGUARD(HOOKS_AWAITED))) return;
     fk__terminate_reach(fk_system_of(ctx), &fk__ctx_worker(ctx)->local, FK_TERMINATION_SYSTEM,
                         "all hooks are done");
     fk__events_stop_sinks(fk_system_of(ctx)); /* logs end here, events with the root */

@@ -71,7 +71,7 @@ void fk__cell_restart(fk_worker *worker, fk_cell *cell, fk_err why)
         stop_children(worker, cell); /* those that the hook has made */
     cell->life = FK_LIFE_RESTARTING;
     if (cell->extras != NULL) fk__extras_reset(worker, cell);
-    cell->receive = props->receive;
+    if (FK_SAFEGUARD(BEHAVIOUR_RESTART)) cell->receive = props->receive;
     fk__cell_try_restart(worker, cell);
 }
 

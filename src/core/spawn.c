@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "core/spawn.h"
 
+#include "base/safeguard.h"
 #include "core/box.h"
 #include "core/children.h"
 #include "core/event.h"
@@ -164,8 +165,8 @@ fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const uint64_t *
     if (parent != NULL) FK_TRY(place_check(sys, parent, name.len != 0 ? name.len : AUTONAME_MOST));
     bool is_guardian = uid != NULL && *uid == 0;
     uint32_t closed = fk__half_load(&sys->stopping, FK_ACQUIRE);
-    if (closed == FK_SPAWN_STOPPING) return FK_E_STOPPING;
-    if (closed != FK_SPAWN_OPEN && !is_guardian) return FK_E_NOT_BOOTSTRAPPED;
+    if (closed == FK_SPAWN_STOPPING && FK_SAFEGUARD(SPAWN_CLOSED)) return FK_E_STOPPING;
+    if (closed == FK_SPAWN_BOOTING && !is_guardian) return FK_E_NOT_BOOTSTRAPPED;
     if (!is_guardian) FK_TRY(fk__actor_count(sys));
     fk_err err = fk__cell_get(local, &cell);
     if (err != FK_OK) {

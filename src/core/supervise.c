@@ -158,7 +158,7 @@ void fk__cell_failed(fk_worker *worker, fk_cell *cell, const fk_type *type, fk_e
         fk__cell_stop(worker, cell);
         return;
     }
-    cell->suspended |= FK_HELD_FAILED;
+    if (FK_SAFEGUARD(HOLD_SELF)) cell->suspended |= FK_HELD_FAILED;
     fk__cell_hold(worker, cell);
     report_failure(worker, cell, &failure);
 }
@@ -187,6 +187,9 @@ bool fk__cell_report_end(fk_cell *cell)
     /* Either we see that the parent has taken the signal, or it sees the end with it. The parent's
      * notes stay: it may be waiting for this end (restart.c). */
     uint32_t word = fk__half_or(&cell->ended.word, FK_WORD_ENDED, FK_ACQ_REL);
+    if (!FK_SAFEGUARD(AWAITED)) {
+        fk__half_and(&cell->ended.word, ~(uint32_t)FK_WORD_AWAITED, FK_RELAXED);
+    }
     return (word & FK_WORD_QUEUED) == 0;
 }
 
@@ -281,7 +284,8 @@ static bool permit(fk_worker *worker, fk_cell *parent, const fk_cell *child,
 
 static bool is_concerned(const fk_strategy *strategy, const fk_cell *failed, const fk_cell *child)
 {
-    if (child == failed || strategy->kind == FK_ALL_FOR_ONE) return true;
+    if (child == failed) return true;
+    if (strategy->kind == FK_ALL_FOR_ONE) return FK_SAFEGUARD(CONCERNED);
     return fk__uid_number(child->sys, child->uid) > fk__uid_number(failed->sys, failed->uid);
 }
 
@@ -372,7 +376,7 @@ static void publish_decision(fk_worker *worker, fk_cell *parent, const fk_cell *
 
 static void escalate(fk_worker *worker, fk_cell *parent, fk_cell *child, const fk_failure *failure)
 {
-    fk__half_or(&child->ended.word, FK_WORD_ESCALATED, FK_ACQ_REL);
+    if (FK_SAFEGUARD(ESCALATED)) fk__half_or(&child->ended.word, FK_WORD_ESCALATED, FK_ACQ_REL);
     memcpy(worker->ctx.detail, failure->detail, fk_str_of(failure->detail).len + 1);
     fk__cell_failed(worker, parent, failure->type, failure->err, FK_PHASE_CHILD);
 }
@@ -436,7 +440,7 @@ static void postpone(fk_worker *worker, fk_cell *parent, fk_cell *child)
     bool has_ended = (word & FK_WORD_ENDED) != 0;
     if (!has_ended) fk__half_or(&child->ended.word, FK_WORD_PENDING, FK_ACQ_REL);
     fk__mem_unlock(mem, &child->children_lock);
-    parent->suspended |= FK_HELD_NEWS;
+    if (FK_SAFEGUARD(NEWS)) parent->suspended |= FK_HELD_NEWS;
     if (has_ended) fk__cell_child_ended(worker, parent, child);
 }
 

@@ -3,6 +3,8 @@
 
 #include "core/supervise.h"
 
+#include "base/safeguard.h"
+
 fk_err fk__strategy_check(const fk_strategy *s)
 {
     if ((unsigned)s->kind > FK_REST_FOR_ONE || s->restarts < FK_RESTARTS_NONE) return FK_E_STRATEGY;
@@ -24,7 +26,7 @@ bool fk__tally_permit(fk_tally *tally, int32_t max, fk_time within, fk_time now)
         tally->count = 1;
         return true;
     }
-    tally->count++;
+    if (FK_SAFEGUARD(RESTART_WINDOW)) tally->count++;
     return tally->count <= (max < 0 ? 1 : (uint32_t)max);
 }
 

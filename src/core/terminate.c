@@ -44,8 +44,9 @@ static void ask_stop(fk_local *local, fk_cell *cell)
 void fk__terminate_begin(fk_system *sys, fk_local *local, const char *reason)
 {
     fk__half_store(&sys->stopping, FK_SPAWN_STOPPING, FK_SEQ_CST);
-    if (fk__terminate_reach(sys, local, FK_TERMINATION_USER, reason))
-        ask_stop(local, sys->top.user);
+    if (!fk__terminate_reach(sys, local, FK_TERMINATION_USER, reason)) return;
+    ask_stop(local, sys->top.user);
+    if (!FK_SAFEGUARD(USER_FIRST)) ask_stop(local, sys->top.system);
 }
 
 void fk__terminate_finish(fk_ctx *ctx, void *state)

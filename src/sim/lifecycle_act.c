@@ -177,12 +177,14 @@ void fk__lifecycle_end(void)
     switch (fk__world_below(6)) {
     case 0:
         FK_SOMETIMES_HIT(TERMINATED_NOW);
+        v->may_force = true;
         (void)fk_terminate_now(sys);
         break;
     case 1: (void)fk_stop(sys, user); break;
     case 2: (void)fk_stop(sys, fk_guardian(sys, FK_GUARDIAN_SYSTEM)); break;
     default: (void)fk_terminate(sys); break;
     }
+    v->is_closed = true;
 }
 
 static bool may_end(void)

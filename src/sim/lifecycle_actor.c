@@ -265,10 +265,12 @@ void fk__lifecycle_spawn(fk_ctx *ctx, uint32_t parent, uint32_t name)
     uint32_t *spawning = &v->spawning[fk__world_self()];
     uint32_t outer = *spawning;
     *spawning = mind.actor + 1;
+    bool was_closed = v->is_closed;
     fk_err err = ctx != NULL ? fk_spawn_child(ctx, fk_str_of(text.text), &props, &ref)
                              : fk_spawn(fk__kernel.sys, fk_str_of(text.text), &props, &ref);
     *spawning = outer;
     fk__world_fence();
+    if (was_closed && err == FK_OK) fk__world_fail("A10", "an actor was made at the end");
     fk__soul_spawned(mind.actor, err, ref);
     fk__kernel_count_spawn(&l->person[mind.actor], err);
 }

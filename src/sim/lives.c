@@ -91,7 +91,11 @@ static void renew(uint32_t actor)
     s->is_renewed = true;
     s->handled = 0;
     fk__ledger_note(FK_FACT_RENEW, actor, FK_NOBODY, 0, 0);
-    fk__person_renew(actor, is_stash_empty(actor));
+    bool is_restored = is_stash_empty(actor);
+    if (!is_restored && !l->may_lack_memory) {
+        fk__world_fail("A8", "a%u: its stash was not put back", (unsigned)actor);
+    }
+    fk__person_renew(actor, is_restored);
 }
 
 static void check_nothing_open(uint32_t actor, const char *what)

@@ -118,7 +118,8 @@ typedef struct fk_lives {
     /* Termination: who came from where, plus 1; and when. */
     uint8_t came_from[FK_PHASES];
     fk_time reached[FK_PHASES];
-    bool is_forced;
+    bool may_force; /* somebody asks for the end by force */
+    bool is_closed; /* somebody has asked for the end: nobody can be made any more */
     uint32_t farewells, farewells_said;
     fk_soul soul[FK_ACTORS_MAX];
     fk_vow vow[FK_VOWS_MAX]; /* from 1 */

@@ -55,12 +55,12 @@ void fk__end_phase(const fk_event *event)
     if (v->came_from[to] != 0) fk__world_fail("A10", "%s twice", event->to);
     v->came_from[to] = (uint8_t)(from + 1);
     v->reached[to] = fk__world_now();
-    if (to > FK_TERMINATION_RUNNING) l->is_stopping = true;
+    if (to > FK_TERMINATION_RUNNING) l->is_stopping = v->is_closed = true;
     if (to == FK_TERMINATION_HOOKS) check_gone("/user has stopped", false);
     if (to == FK_TERMINATION_SYSTEM) check_hooks();
     if (to == FK_TERMINATION_DOWN) check_gone("the system is down", true);
     bool is_forced = to == FK_TERMINATION_ROOT && from != FK_TERMINATION_SYSTEM;
-    if (is_forced) v->is_forced = true;
+    if (is_forced && !v->may_force) fk__world_fail("A10", "from %s to %s", event->from, event->to);
 }
 
 void fk__end_hook_asked(uint32_t actor)
