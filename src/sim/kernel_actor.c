@@ -240,7 +240,7 @@ void fk__kernel_stop_other(uint32_t by)
     uint32_t actor = is_churning ? fk__kernel_pick_dying() : fk__kernel_pick();
     if (actor == FK_NOBODY) return;
     if (l->person[actor].children != 0) FK_SOMETIMES_HIT(STOP_CHILDREN);
-    if (is_churning && fk__world_one_in(2)) fk__world_linger();
+    if (is_churning) fk__world_linger();
     fk__person_ask_stop(actor, by);
     fk__person_asked_stop(actor, fk_stop(fk__kernel.sys, l->person[actor].ref));
 }

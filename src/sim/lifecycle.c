@@ -51,6 +51,8 @@ static void draw(fk_swarm *s, fk_drama *d, uint64_t seed)
     s->mailboxes = fk__rng_below(&rng, 3) == 0 ? 0x03 : 0x01;
     s->overflows = (uint8_t)between(&rng, 1, 0xf);
     s->stop_at = fk__rng_below(&rng, 2) == 0 ? 0 : between(&rng, 20, 2500);
+    /* Pinned actors run from the start, when the limit can still change. */
+    if (s->memory_spare != 0) s->pinned_max = 0;
     draw_acts(s, &rng);
     *d = (fk_drama){ .depth_max = between(&rng, 1, 4),
                      .fail_in = UINT32_C(1) << between(&rng, 1, 5),

@@ -193,6 +193,19 @@ static bool may_end(void)
     return at != 0 && l->facts >= at && fk__world_one_in(fk__lifecycle.drama.enders);
 }
 
+/* Its parent often wants to know when the name is free again, and it may not take long. */
+static void spawn_named(const fk_scene *scene, uint32_t name)
+{
+    uint32_t child = l->person_count;
+    fk__lifecycle_spawn(scene->ctx, scene->actor, name);
+    const fk_person *p = &l->person[child];
+    if (l->person_count == child || p->parent != scene->actor || !p->is_spawned) return;
+    if (fk__world_one_in(2)) watch(scene, p->ref);
+    if (!fk__world_one_in(3) || p->is_gone) return;
+    fk__person_ask_stop(child, scene->actor);
+    fk__person_asked_stop(child, fk_stop(fk__kernel.sys, p->ref));
+}
+
 void fk__lifecycle_act(fk_scene *scene)
 {
     const fk_swarm *s = fk__world_swarm();
@@ -206,10 +219,9 @@ void fk__lifecycle_act(fk_scene *scene)
         return;
     }
     fk_act act = fk__swarm_act(s, fk__world_below(s->weight_sum));
-    uint32_t name = fk__world_below(3);
     switch (act) {
     case FK_ACT_SPAWN: fk__lifecycle_spawn(scene->ctx, scene->actor, 0); break;
-    case FK_ACT_SPAWN_NAMED: fk__lifecycle_spawn(scene->ctx, scene->actor, 1 + name); break;
+    case FK_ACT_SPAWN_NAMED: spawn_named(scene, 1 + fk__world_below(3)); break;
     case FK_ACT_FAIL: fk__lifecycle_kill(); break; /* failing itself is decided elsewhere */
     case FK_ACT_STOP_SELF:
         if (!v->soul[scene->actor].is_extra) fk__kernel_act(scene, act);

@@ -151,7 +151,7 @@ static void draw_churn(fk_swarm *s, fk_rng *rng)
 {
     static const uint8_t CHURN[FK_ACT_COUNT] = {
         [FK_ACT_TELL] = 12,       [FK_ACT_SPAWN] = 14,  [FK_ACT_STOP_SELF] = 8,
-        [FK_ACT_STOP_OTHER] = 1,  [FK_ACT_POISON] = 1,  [FK_ACT_REPLY] = 6,
+        [FK_ACT_STOP_OTHER] = 2,  [FK_ACT_POISON] = 1,  [FK_ACT_REPLY] = 6,
         [FK_ACT_TIMER_START] = 1, [FK_ACT_LOOK_UP] = 4, [FK_ACT_SELECT] = 2,
         [FK_ACT_SPAWN_NAMED] = 6
     };
@@ -162,7 +162,7 @@ static void draw_churn(fk_swarm *s, fk_rng *rng)
     s->stall_in = power(rng, 0, 2);
     s->switch_in = power(rng, 2, 4);
     s->actors_alive = between(rng, 4, 8);
-    s->outside_sends = 50;
+    s->outside_sends = 40;
     s->stale_in = 8;
     s->mailboxes = (uint8_t)(one_in(rng, 2) ? 0x01 : 0x03);
     s->jump_in = 0;
