@@ -179,6 +179,22 @@ static bool is_time_to_stop(void)
     return at != 0 && l->facts >= at + at / 4;
 }
 
+static bool is_time_to_cut(void)
+{
+    return fk__world_steps() >= fk__lifecycle.end_began + fk__lifecycle.cut;
+}
+
+/* In order, but disturbed. */
+static void end_and_cut(fk_system *sys)
+{
+    l->is_stopping = true;
+    fk__lifecycle.end_began = fk__world_steps();
+    (void)fk_terminate(sys);
+    v->is_closed = true;
+    fk__world_await(is_time_to_cut);
+    fk__lifecycle_cut(fk__lifecycle.cut_how);
+}
+
 static void end_all(fk_system *sys)
 {
     if (is_time_to_stop())
@@ -186,12 +202,16 @@ static void end_all(fk_system *sys)
     else
         FK_SOMETIMES_HIT(ENDED_AT_REST);
     fk__ledger_note(FK_FACT_STOPPING, FK_NOBODY, FK_NOBODY, 0, 0);
-    fk__lifecycle_end();
-    if (fk__world_one_in(4)) fk__lifecycle_end();
+    if (fk__lifecycle.cut != 0)
+        end_and_cut(sys);
+    else
+        fk__lifecycle_end();
+    if (fk__lifecycle.cut == 0 && fk__world_one_in(4)) fk__lifecycle_end();
     if (fk_await_termination(sys, FK_NEVER) != FK_OK) {
         fk__world_fail("A10", "the system does not stop");
     }
-    fk__ledger_note(FK_FACT_DOWN, FK_NOBODY, FK_NOBODY, 0, 0);
+    uint32_t steps = (uint32_t)(fk__world_steps() - fk__lifecycle.end_began);
+    fk__ledger_note(FK_FACT_DOWN, FK_NOBODY, FK_NOBODY, steps, 0);
     if (v->farewells_said != v->farewells) fk__world_fail("A10", "farewells come too late");
     fk_err late = fk_on_termination(sys, farewell, NULL);
     FK_SOMETIMES_HIT(FAREWELL_LATE);
@@ -227,17 +247,45 @@ static void lifecycle_main(void *arg, uint32_t thread)
     fk__lives_check_ended();
 }
 
-const char *fk__lifecycle_run(uint64_t seed)
+static const char *run(const fk_swarm *swarm)
 {
     static const fk_world_watch WATCH = { fk__kernel_watch_pause, watch_rest };
-    fk_swarm swarm;
-    fk__lifecycle = (fk_lifecycle){ 0 };
-    draw(&swarm, &fk__lifecycle.drama, seed);
     fk__kernel = (fk_kernel){ .receive = { fk__lifecycle_receive[0], fk__lifecycle_receive[1] } };
-    fk__world_begin(&swarm);
+    fk__world_begin(swarm);
     fk__ledger_begin();
-    fk__kernel_note_machine(&swarm);
+    fk__kernel_note_machine(swarm);
     const char *found = fk__world_run(lifecycle_main, &WATCH);
     if (found == NULL) found = fk__quarantine_end();
     return found;
+}
+
+const char *fk__lifecycle_run(uint64_t seed)
+{
+    fk_swarm swarm;
+    fk__lifecycle = (fk_lifecycle){ 0 };
+    draw(&swarm, &fk__lifecycle.drama, seed);
+    return run(&swarm);
+}
+
+/* A small tree with hooks that comes to rest by itself, and then ends. */
+const char *fk__termination_run(uint64_t seed)
+{
+    fk_swarm swarm;
+    fk_drama *d = &fk__lifecycle.drama;
+    uint64_t mixed = fk__mix64(seed * 2 + 1);
+    fk__lifecycle = (fk_lifecycle){ .cut = 1 + (uint32_t)(seed % FK_CUT_STEPS),
+                                    .cut_how = (fk_cut_how)(mixed % FK_CUT_COUNT) };
+    draw(&swarm, d, seed / FK_CUT_STEPS);
+    swarm.stop_at = 0;
+    swarm.actors_first = 3;
+    swarm.actors_alive = 4;
+    swarm.sends_max = 40;
+    swarm.outsiders = 1;
+    swarm.outside_acts = 10;
+    swarm.pinned_max = 0;
+    swarm.workers = 1 + swarm.workers % 2;
+    d->hooks = 1;
+    d->has_guardian = false;
+    d->tempers = 1u << FK_TEMPER_RESTART | 1u << FK_TEMPER_RESUME; /* the end is ours to begin */
+    return run(&swarm);
 }

@@ -28,17 +28,33 @@ typedef struct fk_drama {
     bool sleeps; /* deciders do, sometimes */
 } fk_drama;
 
+/* What is done to a system in the middle of its end. */
+typedef enum fk_cut_how {
+    FK_CUT_TERMINATE,
+    FK_CUT_TERMINATE_NOW,
+    FK_CUT_STOP_SYSTEM,
+    FK_CUT_KILL_HOOK,
+    FK_CUT_KILL_ACTOR,
+    FK_CUT_SPAWN,
+    FK_CUT_KNOCK,
+    FK_CUT_COUNT
+} fk_cut_how;
+
+#define FK_CUT_STEPS 900u /* no end of theirs takes longer */
+
 typedef struct fk_lifecycle {
     fk_drama drama;
     uint32_t cut; /* the step of the end at which something is done to it; 0: none */
-    uint32_t cut_how;
-    uint64_t ends_at; /* facts when the end began */
+    fk_cut_how cut_how;
+    uint64_t end_began; /* steps of the machine until then */
 } fk_lifecycle;
 
 extern fk_lifecycle fk__lifecycle;
 
 /* One run of that seed: NULL, or what was found. */
 const char *fk__lifecycle_run(uint64_t seed);
+/* The scenario "termination": FK_CUT_STEPS seeds in a row are the same run, cut at each step. */
+const char *fk__termination_run(uint64_t seed);
 
 /* lifecycle_actor.c */
 void fk__lifecycle_spawn(fk_ctx *ctx, uint32_t parent, uint32_t name);
@@ -54,11 +70,13 @@ extern const fk_receive_fn fk__lifecycle_receive[2];
 void fk__lifecycle_act(fk_scene *scene);
 /* A message about an end: true when it was one. */
 bool fk__lifecycle_told(fk_scene *scene);
-void fk__lifecycle_kill(void);
+void fk__lifecycle_kill(uint32_t actor);
+void fk__lifecycle_cut(fk_cut_how how);
 bool fk__lifecycle_is_own(const fk_type *type);
 void fk__lifecycle_knock(void);
 /* One way or another. */
 void fk__lifecycle_end(void);
+void fk__lifecycle_end_now(void);
 void fk__lifecycle_outsider(void *arg, uint32_t thread);
 
 #endif /* FK_SIM_LIFECYCLE_H */

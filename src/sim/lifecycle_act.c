@@ -148,10 +148,8 @@ bool fk__lifecycle_told(fk_scene *scene)
 
 /* ---- others -------------------------------------------------------------------------------------------- */
 
-void fk__lifecycle_kill(void)
+void fk__lifecycle_kill(uint32_t actor)
 {
-    uint32_t actor = fk__kernel_pick();
-    if (actor == FK_NOBODY || (v->soul[actor].is_extra && !fk__world_one_in(16))) return;
     v->soul[actor].kills++;
     fk__ledger_note(FK_FACT_KILL, actor, FK_NOBODY, 0, 0);
     fk_err err = fk_kill(fk__kernel.sys, l->person[actor].ref);
@@ -161,30 +159,67 @@ void fk__lifecycle_kill(void)
     if (!ok) fk__world_fail("A4", "kill of a%u gave %s", (unsigned)actor, fk_err_name(err));
 }
 
+static void kill_any(void)
+{
+    uint32_t actor = fk__kernel_pick();
+    bool is_spared = actor == FK_NOBODY || (v->soul[actor].is_extra &&
+                                            (fk__lifecycle.cut != 0 || !fk__world_one_in(16)));
+    if (!is_spared) fk__lifecycle_kill(actor);
+}
+
 /* What is sent to the system is sent to /user. */
 void fk__lifecycle_knock(void)
 {
     (void)fk_system_tell(fk__kernel.sys, FK_MSG(sim_knock, 0));
 }
 
+void fk__lifecycle_end_now(void)
+{
+    FK_SOMETIMES_HIT(TERMINATED_NOW);
+    v->may_force = l->is_stopping = true;
+    (void)fk_terminate_now(fk__kernel.sys);
+    v->is_closed = true;
+}
+
 void fk__lifecycle_end(void)
 {
     fk_system *sys = fk__kernel.sys;
-    fk_ref user = fk_guardian(sys, FK_GUARDIAN_USER);
     if (l->is_stopping) FK_SOMETIMES_HIT(TERMINATED_TWICE);
-    if (!l->is_stopping) fk__lifecycle.ends_at = l->facts;
     l->is_stopping = true;
     switch (fk__world_below(6)) {
-    case 0:
-        FK_SOMETIMES_HIT(TERMINATED_NOW);
-        v->may_force = true;
-        (void)fk_terminate_now(sys);
-        break;
-    case 1: (void)fk_stop(sys, user); break;
+    case 0: fk__lifecycle_end_now(); break;
+    case 1: (void)fk_stop(sys, fk_guardian(sys, FK_GUARDIAN_USER)); break;
     case 2: (void)fk_stop(sys, fk_guardian(sys, FK_GUARDIAN_SYSTEM)); break;
     default: (void)fk_terminate(sys); break;
     }
     v->is_closed = true;
+}
+
+static uint32_t pick_living(bool is_extra)
+{
+    for (uint32_t i = 0; i < l->person_count; i++) {
+        const fk_person *p = &l->person[i];
+        if (p->has_ref && !p->is_gone && v->soul[i].is_extra == is_extra) return i;
+    }
+    return FK_NOBODY;
+}
+
+void fk__lifecycle_cut(fk_cut_how how)
+{
+    fk_system *sys = fk__kernel.sys;
+    uint32_t victim = pick_living(how == FK_CUT_KILL_HOOK);
+    switch (how) {
+    case FK_CUT_TERMINATE: (void)fk_terminate(sys); break;
+    case FK_CUT_TERMINATE_NOW: fk__lifecycle_end_now(); break;
+    case FK_CUT_STOP_SYSTEM: (void)fk_stop(sys, fk_guardian(sys, FK_GUARDIAN_SYSTEM)); break;
+    case FK_CUT_KILL_HOOK:
+    case FK_CUT_KILL_ACTOR:
+        if (victim != FK_NOBODY) fk__lifecycle_kill(victim);
+        break;
+    case FK_CUT_SPAWN: fk__lifecycle_spawn(NULL, FK_NOBODY, 0); break;
+    case FK_CUT_KNOCK: fk__lifecycle_knock(); break;
+    case FK_CUT_COUNT: break;
+    }
 }
 
 static bool may_end(void)
@@ -222,7 +257,7 @@ void fk__lifecycle_act(fk_scene *scene)
     switch (act) {
     case FK_ACT_SPAWN: fk__lifecycle_spawn(scene->ctx, scene->actor, 0); break;
     case FK_ACT_SPAWN_NAMED: spawn_named(scene, 1 + fk__world_below(3)); break;
-    case FK_ACT_FAIL: fk__lifecycle_kill(); break; /* failing itself is decided elsewhere */
+    case FK_ACT_FAIL: kill_any(); break; /* failing itself is decided elsewhere */
     case FK_ACT_STOP_SELF:
         if (!v->soul[scene->actor].is_extra) fk__kernel_act(scene, act);
         break;
@@ -247,7 +282,7 @@ static void act_outside(void)
     case 3: fk__kernel_stop_other(FK_NOBODY); break;
     case 4: fk__kernel_poison(); break;
     case 5:
-    case 6: fk__lifecycle_kill(); break;
+    case 6: kill_any(); break;
     case 7: fk__lifecycle_knock(); break;
     default: fk__world_sleep((fk_time)fk__world_below((uint32_t)FK_MILLIS(3))); break;
     }

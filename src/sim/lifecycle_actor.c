@@ -40,7 +40,8 @@ void fk__lifecycle_fail(fk_scene *scene)
 static bool may_fail(uint32_t actor, uint32_t one_in)
 {
     if (v->fall_count >= FALLS_MAX || !fk__world_one_in(one_in)) return false;
-    return !v->soul[actor].is_extra || fk__world_one_in(16);
+    bool may_end_all = v->soul[actor].is_extra;
+    return !may_end_all || (fk__lifecycle.cut == 0 && fk__world_one_in(16));
 }
 
 static void act_some(fk_scene *scene, uint32_t acts)

@@ -57,6 +57,7 @@ typedef struct fk_swarm {
     bool is_direct;       /* every block from the port by itself */
     uint32_t switch_in;   /* another thread goes on at one access in so many; a power of two */
     uint32_t stall_in;    /* one switch in so many leaves a thread standing for long; 0: never */
+    uint32_t looks_max;   /* pauses and rests of the longest good run; 0: the usual */
     uint32_t spurious_in; /* one sleep in so many ends at once */
     bool shuffles;        /* ready actors run in another order, with other budgets */
 

@@ -237,7 +237,7 @@ const char *fk__world_run(fk_machine_thread_fn *main_fn, const fk_world_watch *w
     fk__world_spawn(main_fn, NULL);
     for (uint32_t looks = 0;; looks++) {
         fk_outcome outcome = fk__machine_run(w->machine, FK_WORLD_PAUSE);
-        if (looks == LOOKS_MAX) {
+        if (looks == (w->swarm.looks_max != 0 ? w->swarm.looks_max : LOOKS_MAX)) {
             snprintf(invariant, sizeof(invariant), "A5");
             return "livelock: more steps than any good run makes";
         }
