@@ -101,8 +101,10 @@ fk_err fk_terminate_now(fk_system *sys)
     if (is_booting(sys)) return FK_E_NOT_BOOTSTRAPPED;
     fk_local *local = fk__local_enter(sys);
     fk__half_store(&sys->stopping, FK_SPAWN_STOPPING, FK_SEQ_CST);
-    fk__terminate_reach(sys, local, FK_TERMINATION_ROOT, "at once, by force");
-    ask_stop(local, sys->top.root);
+    /* Whoever has said so acts, and nobody before him: events come in the order of what happens. */
+    if (fk__terminate_reach(sys, local, FK_TERMINATION_ROOT, "at once, by force")) {
+        ask_stop(local, sys->top.root);
+    }
     fk__local_leave(local);
     return FK_OK;
 }

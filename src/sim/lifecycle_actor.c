@@ -67,7 +67,7 @@ static fk_err begin_life(fk_ctx *ctx, const sim_mind *mind, bool is_after)
     uint32_t actor = who(mind);
     fk_scene scene = { .ctx = ctx, .actor = actor, .is_hook = true };
     bool is_again = v->soul[actor].is_parted || v->soul[actor].is_unstarted;
-    bool was_alive = v->soul[actor].is_parted;
+    bool was_alive = fk__soul_has_lived(&v->soul[actor]);
     fk__soul_begin_start(actor, fk_self(ctx), is_after);
     if (mind->handled != 0) fk__world_fail("A8", "a%u: its state is not fresh", (unsigned)actor);
     if (fk__world_one_in(2)) register_hook(&scene);
@@ -76,6 +76,7 @@ static fk_err begin_life(fk_ctx *ctx, const sim_mind *mind, bool is_after)
     if (scene.err != FK_OK) {
         if (is_again) FK_SOMETIMES_HIT(FAILED_IN_RESTART);
         v->soul[actor].falling.phase = was_alive ? FK_PHASE_RESTART : FK_PHASE_START;
+        v->soul[actor].fell_anew = was_alive;
     }
     fk__person_end_start(actor, scene.err);
     return scene.err;

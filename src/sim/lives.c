@@ -109,7 +109,7 @@ void fk__soul_begin_start(uint32_t actor, fk_ref self, bool is_after)
 {
     fk_soul *s = &v->soul[actor];
     bool is_again = s->is_parted || s->is_unstarted;
-    bool was_alive = s->is_parted;
+    bool was_alive = fk__soul_has_lived(s);
     check_nothing_open(actor, "a hook");
     if (is_again) renew(actor);
     if (is_after && !was_alive) {

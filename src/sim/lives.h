@@ -56,6 +56,7 @@ typedef struct fk_soul {
     /* Its life. */
     bool is_announced; /* FK_EVENT_STARTED */
     bool is_unstarted; /* its last start failed */
+    bool fell_anew;    /* ... and it was not its first */
     bool is_parted;    /* has left its old state */
     bool is_granted;   /* ... and that was a restart, for sure */
     bool is_renewed;   /* has begun a new one, which is not published yet */
@@ -143,6 +144,11 @@ void fk__lives_check_ended(void);
 
 /* ---- lives.c: what an actor does ---------------------------------------------------------- */
 
+/* Its next life is not its first. */
+static inline bool fk__soul_has_lived(const fk_soul *s)
+{
+    return s->is_parted || (s->is_unstarted && s->fell_anew);
+}
 void fk__soul_begin_start(uint32_t actor, fk_ref self, bool is_after);
 /* A hook or receive is about to return that. */
 void fk__soul_falls(uint32_t actor, fk_err err, uint32_t number, fk_failure_phase phase);
