@@ -39,9 +39,9 @@ static fk_err root_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     const fk_terminated *terminated = FK_AS(fk_terminated, msg);
     (void)state;
     if (terminated == NULL) return fk_unhandled(ctx, msg);
-    fk__terminate_reach(fk_system_of(ctx), &fk__ctx_worker(ctx)->local, FK_TERMINATION_ROOT,
-                        "/system has stopped");
-    fk_stop_self(ctx);
+    bool is_ours = fk__terminate_reach(fk_system_of(ctx), &fk__ctx_worker(ctx)->local,
+                                       FK_TERMINATION_ROOT, "/system has stopped");
+    if (is_ours) fk_stop_self(ctx); /* else it is by force, and whoever does it stops us */
     return FK_OK;
 }
 

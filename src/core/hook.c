@@ -55,8 +55,9 @@ static uint64_t hook_key(fk_ref actor)
 static void end_if_done(fk_ctx *ctx, fk_conductor *self)
 {
     if (!self->is_ending || (self->hooks.count != 0 && FK_SAFEGUARD(HOOKS_AWAITED))) return;
-    fk__terminate_reach(fk_system_of(ctx), &fk__ctx_worker(ctx)->local, FK_TERMINATION_SYSTEM,
-                        "all hooks are done");
+    bool is_ours = fk__terminate_reach(fk_system_of(ctx), &fk__ctx_worker(ctx)->local,
+                                       FK_TERMINATION_SYSTEM, "all hooks are done");
+    if (!is_ours) return; /* by force: whoever does it stops us */
     fk__events_stop_sinks(fk_system_of(ctx)); /* logs end here, events with the root */
     fk_stop_self(ctx);
 }
@@ -118,10 +119,7 @@ static void on_user_stopped(fk_ctx *ctx, fk_conductor *self)
     uint32_t cursor = 0;
     fk__terminate_begin(sys, local, "/user has stopped");
     self->is_ending = true;
-    if (!fk__terminate_reach(sys, local, FK_TERMINATION_HOOKS, "/user has stopped")) {
-        fk_stop_self(ctx); /* by force */
-        return;
-    }
+    if (!fk__terminate_reach(sys, local, FK_TERMINATION_HOOKS, "/user has stopped")) return;
     while ((hook = fk__map_next(&self->hooks, &cursor)) != NULL) {
         if (hook_ask(ctx, hook)) continue;
         hook_remove(ctx, self, hook->actor, "could not be told: passed over");

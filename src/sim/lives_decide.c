@@ -211,7 +211,7 @@ static void check_directive(const fk_soul *parent, uint32_t child, fk_directive 
         return;
     }
     verdict expected = count_all(parent, child);
-    if (expected != PERMITTED) forget_counts(parent, child);
+    if (expected != PERMITTED || given != FK_DIRECTIVE_RESTART) forget_counts(parent, child);
     if (given != FK_DIRECTIVE_RESTART && given != FK_DIRECTIVE_STOP) {
         fk__world_fail("A8", "a%u: not what was decided", (unsigned)child);
     }
