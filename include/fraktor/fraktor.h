@@ -13,6 +13,7 @@
  *   fraktor/log.h       what the program says; lines in logfmt or JSON
  *   fraktor/system.h    systems: start, spawn, send, stop, dead letters, counters
  *   fraktor/boot.h      starting a system step by step
+ *   fraktor/ask.h       questions: an answer within a time, for threads and for actors
  *   fraktor/path.h      actor paths: read, write, compare, resolve
  *   fraktor/registry.h  from references to paths and back; uids
  *   fraktor/select.h    sending to whoever is at a path, with wildcards
@@ -27,6 +28,7 @@
  */
 
 #include "fraktor/actor.h"
+#include "fraktor/ask.h"
 #include "fraktor/base.h"
 #include "fraktor/boot.h"
 #include "fraktor/event.h"

@@ -44,7 +44,7 @@ typedef struct fk_system_config {
     uint32_t workers;    /* 0: one per core; FK_WORKERS_NONE: the caller's thread */
     const char *name;    /* [A-Za-z0-9][A-Za-z0-9_-]*; NULL: "fraktor" */
     uint32_t throughput; /* messages an actor may handle in one turn; 0: 100 */
-    uint32_t actors_max; /* alive at once; 0: 16,777,216 */
+    uint32_t actors_max; /* alive at once, and questions under way; 0: 16,777,216 */
     fk_time slice;       /* a turn ends after this long, too; 0: 1 ms */
     size_t memory_max;   /* bytes of messages, actors and timers; 0: no limit but the machine's */
     bool pools_malloc;   /* every block by itself from the port: for ASan and valgrind */

@@ -88,6 +88,10 @@
     X(HOOKS_AWAITED, "hooks-awaited", "/system stops without waiting for its hooks", "lifecycle")  \
     X(USER_FIRST, "user-first", "/system is stopped together with /user", "lifecycle")             \
     X(SPAWN_CLOSED, "spawn-closed", "actors can be made while the system ends", "lifecycle")       \
+    X(PROMISE_FIRST, "promise-first", "two replies may both be taken for the answer", "explorer")  \
+    X(PROMISE_DISARM, "promise-disarm", "a question that is over stays in the wheel", "explorer")  \
+    X(PROMISE_NAME, "promise-name", "a question that is over keeps its name", "explorer")          \
+    X(ASKS_END, "asks-end", "questions outlive the actor that asked them", "explorer")             \
     X(DEFER_ORDER, "defer-order", "deferred envelopes are drained last one first", "remote")       \
     X(DEFER_BOUND, "defer-bound", "one authority may defer any number of envelopes", "remote")     \
     X(DEFER_TOTAL, "defer-total", "all authorities may defer any number of envelopes", "remote")   \

@@ -113,6 +113,6 @@ void bench_print_row(const bench_workload *workload, const bench_result *one,
 extern const bench_workload BENCH_PINGPONG, BENCH_RING, BENCH_BIG;
 extern const bench_workload BENCH_COUNT, BENCH_FANIN, BENCH_FORKJOIN;
 extern const bench_workload BENCH_CREATE, BENCH_SKYNET, BENCH_IDLE;
-extern const bench_workload BENCH_TIMERS, BENCH_INDEPENDENT, BENCH_PATH_RESOLVE;
+extern const bench_workload BENCH_TIMERS, BENCH_INDEPENDENT, BENCH_PATH_RESOLVE, BENCH_ASK;
 
 #endif /* FK_CLI_BENCH_H */

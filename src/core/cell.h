@@ -39,7 +39,8 @@ enum {
     FK_GATE_PINNED = 2,  /* runs on cell->pinned only */
     FK_GATE_ENDING = 4,  /* the actor is gone, but its parent has not seen it: the name is taken */
     FK_GATE_REMOTE = 8,  /* no actor but a proxy, which is the cell's state for ever */
-    FK_GATE_HELD = 16    /* handles no messages for now, nor must its children */
+    FK_GATE_PROMISE = 16, /* no actor but a promise, which is the cell's state for ever */
+    FK_GATE_HELD = 32    /* handles no messages for now, nor must its children */
 };
 
 /* Where an actor is in its life; the owner's. */
@@ -49,7 +50,8 @@ typedef enum fk_life {
     FK_LIFE_RUNNING,
     FK_LIFE_RESTARTING, /* has left its old state; waits for children that it stopped */
     FK_LIFE_STOPPING,   /* no more user messages; waits for its children */
-    FK_LIFE_REMOTE      /* a proxy: what arrives is for a former tenant, and a dead letter */
+    FK_LIFE_REMOTE,     /* a proxy: what arrives is for a former tenant, and a dead letter */
+    FK_LIFE_PROMISE     /* a pending promise: see promise.h */
 } fk_life;
 
 /* What stands for an actor of another system; its maker, the remote part, knows more of it. */
@@ -173,7 +175,8 @@ struct fk_local {
     uint32_t cells_count;
     fk_half busy; /* of an outside one: lent to a thread */
     uint64_t uid_next, uid_end;
-    const fk_props *props_last; /* interned last: most spawns repeat */
+    const fk_props *props_last;  /* interned last: most spawns repeat */
+    struct fk_promise *promises; /* at hand for the next question */
     /* Counters of this thread, written by it alone, read by fk_stats_get(). */
     struct {
         fk_word spawned, stopped, processed, failures, timers_started, timers_ended;
@@ -219,6 +222,13 @@ void fk__slots_fini(fk_slots *slots, fk_mem *mem);
 FK_MUST_USE fk_err fk__cell_get(fk_local *local, fk_cell **out);
 /* A cell whose life is FREE; the token may be anywhere. */
 void fk__cell_put(fk_local *local, fk_cell *cell);
+/* Takes the run token of a free cell, if nobody has it. */
+bool fk__cell_claim(fk_cell *cell);
+/* It has used up its generations, and must not be used again: no ref ever names two actors. */
+static inline bool fk__cell_is_used_up(const fk_cell *cell)
+{
+    return fk__half_load(&cell->generation, FK_RELAXED) >= 0xfffffffe;
+}
 /* The cell of a slot, or NULL when there is none. */
 static inline fk_cell *fk__slots_at(const fk_slots *slots, uint32_t slot)
 {

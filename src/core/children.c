@@ -13,6 +13,7 @@
 #include "core/guardian.h"
 #include "core/path.h"
 #include "core/registry.h"
+#include "core/temp.h"
 
 enum { SHIFT_MIN = 3, PER_LINE = 8 };
 
@@ -69,7 +70,7 @@ static uint64_t hash_written(const fk_system *sys, fk_str name)
     return hash;
 }
 
-static uint64_t hash_name(const fk_system *sys, fk_str name)
+uint64_t fk__name_hash(const fk_system *sys, fk_str name)
 {
     bool is_plain = name.len <= 256 && !fk__segment_has_escape(name);
     return is_plain ? fk__hash_bytes(&sys->key, name.ptr, name.len) : hash_written(sys, name);
@@ -85,7 +86,7 @@ static uint64_t cell_hash(const fk_cell *cell)
 {
     const fk_name *name = fk__label_name(cell->label);
     if (!fk__name_is_given(name)) return hash_number(fk__label_number(cell->label));
-    return hash_name(cell->sys, fk__name_text(name));
+    return fk__name_hash(cell->sys, fk__name_text(name));
 }
 
 static int autoname_digit(char c)
@@ -155,7 +156,7 @@ static fk_cell *child_find(const fk_cell *parent, fk_str name)
     uint64_t number = 0;
     if (capacity == 0) return NULL;
     bool is_number = autoname_number(parent->sys->ruleset, name, &number);
-    uint64_t hash = is_number ? hash_number(number) : hash_name(parent->sys, name);
+    uint64_t hash = is_number ? hash_number(number) : fk__name_hash(parent->sys, name);
     const uint64_t *table = parent->children;
     for (uint32_t i = entry_home(hash, capacity); table[i] != 0; i = (i + 1) & (capacity - 1)) {
         if ((table[i] >> 32) != (hash >> 32)) continue;
@@ -239,7 +240,9 @@ bool fk__children_find(fk_cell *parent, uint32_t generation, fk_str name, fk_ref
         }
     }
     fk__mem_unlock(mem, &parent->children_lock);
-    return found;
+    if (found || parent != parent->sys->top.temp) return found;
+    *uid = 0; /* those have none */
+    return fk__temp_find(parent->sys, name, out);
 }
 
 size_t fk__children_list(fk_cell *parent, fk_ref *out, size_t max)
@@ -291,7 +294,7 @@ void fk__children_remove(fk_worker *worker, fk_cell *parent, fk_cell *child)
         fk__mem_lock(mem, &child->children_lock);
         child->label = 0;
     }
-    /* Under the locks: who finds it ENDING finds its name. Seq_cst: see notify_waiters. */
+    /* Under the locks: who finds it ENDING finds its name. Seq_cst: see fk__waiters_notify. */
     fk__half_swap(&child->gate, 0, FK_SEQ_CST);
     if (is_known) fk__mem_unlock(mem, &child->children_lock);
     fk__mem_unlock(mem, &parent->children_lock);

@@ -63,7 +63,7 @@ static inline fk_str fk__name_text(const fk_name *name)
 FK_MUST_USE fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str name);
 /* Forgets the child, which is not ENDING any more then, and leaves an obituary with its name. */
 void fk__children_remove(fk_worker *worker, fk_cell *parent, fk_cell *child);
-/* The living child of that name. False also when the parent is not of that generation any more. */
+/* The living child of that name, or who is known by it under /temp. False also when the parent is not of that generation any more. */
 bool fk__children_find(fk_cell *parent, uint32_t generation, fk_str name, fk_ref *out,
                        uint64_t *uid);
 /* Up to max of the living ones. */
@@ -88,6 +88,8 @@ void fk__children_fini(fk_local *local, fk_cell *parent);
 /* Frees the table of a system that is given up, whatever is in it. */
 void fk__children_abandon(fk_local *local, fk_cell *parent);
 
+/* Of what a name means, however it is written. */
+uint64_t fk__name_hash(const fk_system *sys, fk_str name);
 /* What a label says, generated or not: a generated name is written to buf. */
 fk_str fk__label_text(uint64_t label, char buf[FK_AUTONAME_MAX]);
 /* Bytes that a generated name takes. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "core/answer.h"
 #include "core/event.h"
 #include "core/select.h"
 
@@ -17,6 +18,7 @@ const char *fk_reason_name(fk_reason reason)
         [FK_REASON_BAD_PATH] = "bad_path",
         [FK_REASON_QUARANTINED] = "quarantined",
         [FK_REASON_SEVERAL] = "several",
+        [FK_REASON_LATE_REPLY] = "late_reply",
     };
     return (unsigned)reason < FK_REASON_COUNT ? NAMES[reason] : "unknown";
 }
@@ -81,6 +83,9 @@ void fk__dead_path(fk_local *local, fk_reason reason, fk_str path, fk_ref sender
 void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *node)
 {
     fk_msg msg;
+    fk_err err;
+    if (fk__node_is_answer(node)) node = fk__answer_open(node, &err);
+    if (node == NULL) return; /* no answer: nobody misses that */
     fk__node_view(node, local->sys->id, &msg);
     fk__dead_letter(local, reason, to, &msg);
 }

@@ -9,6 +9,7 @@
 #include "core/turn.h"
 
 #include "base/safeguard.h"
+#include "core/answer.h"
 #include "core/box.h"
 #include "core/children.h"
 #include "core/claim.h"
@@ -41,7 +42,10 @@ void fk__cell_stop(fk_worker *worker, fk_cell *cell)
     if (is_between && FK_SAFEGUARD(STOP_HOOK_ONCE)) cell->flags |= FK_CELL_UNSTARTED;
     cell->life = FK_LIFE_STOPPING;
     if (FK_SAFEGUARD(HALT)) cell->flags |= FK_CELL_HALTED;
-    if (cell->extras != NULL) fk__timers_fini(worker, cell);
+    if (cell->extras != NULL) {
+        fk__asks_end(worker, cell);
+        fk__timers_fini(worker, cell);
+    }
     bool is_guardian = fk__is_guardian(cell); /* only under these do others spawn */
     if (is_guardian)
         fk__children_close(cell);
@@ -78,7 +82,7 @@ static void drain(fk_worker *worker, fk_cell *cell)
     }
 }
 
-static void notify_waiters(fk_system *sys)
+void fk__waiters_notify(fk_system *sys)
 {
     const fk_port *port = &sys->mem.port;
     /* Seq_cst on both sides: a waiter counts itself, then looks at generation and gate; we changed
@@ -159,7 +163,7 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
         fk_ref ref = { cell->slot, generation, sys->id };
         fk__guardian_stopped(sys, &worker->local, ref);
     }
-    if (parent == NULL) notify_waiters(sys);
+    if (parent == NULL) fk__waiters_notify(sys);
     /* After the parent: when it is told as a watcher, the name is free. */
     if (watchers != NULL) fk__watch_tell(&worker->local, watchers);
     return true;
@@ -177,7 +181,7 @@ void fk__cell_child_ended(fk_worker *worker, fk_cell *parent, fk_cell *child)
     if (is_awaited && parent->extras != NULL) parent->extras->awaited--;
     fk__child_forget(worker, parent, child);
     fk__children_remove(worker, parent, child);
-    notify_waiters(sys);
+    fk__waiters_notify(sys);
     if (!fk__is_guardian(child)) { /* those are kept: the system has pointers to them */
         fk__cell_put(&worker->local, child);
         fk__actor_uncount(sys);

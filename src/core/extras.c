@@ -2,6 +2,7 @@
 #include "core/extras.h"
 
 #include "base/safeguard.h"
+#include "core/answer.h"
 #include "core/mailbox.h"
 #include "core/supervise.h"
 #include "core/watch.h"
@@ -263,6 +264,7 @@ void fk__extras_fini(fk_worker *worker, fk_cell *cell)
     fk_local *local = &worker->local;
     fk_node *node;
     if (extras == NULL) return;
+    fk__asks_end(worker, cell); /* first: some answers may be in the heap */
     while ((node = nodes_take(&extras->front)) != NULL) fk__cell_dead_node(worker, cell, node);
     while ((node = nodes_take(&extras->stash)) != NULL) fk__cell_dead_node(worker, cell, node);
     while ((node = heap_take(extras)) != NULL) fk__cell_dead_node(worker, cell, node);

@@ -45,6 +45,7 @@ struct fk_extras {
     fk_map tallies;   /* how often its children were restarted: fk_tally */
     fk_wound *wound;  /* why it failed last; while FAILED is in its word, under children_lock */
     uint32_t awaited; /* children that its restart waits for */
+    struct fk_asking *asks; /* questions that have not been answered: see answer.h */
 };
 
 FK_MUST_USE fk_err fk__extras_need(fk_local *local, fk_cell *cell);

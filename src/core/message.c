@@ -2,6 +2,7 @@
 #include "core/message.h"
 
 #include "base/safeguard.h"
+#include "core/answer.h"
 #include "core/system.h"
 #include "core/watch.h"
 
@@ -172,10 +173,27 @@ fk_node *fk__node_copy(fk_cache *cache, const fk_node *node)
     if (copy == NULL) return NULL;
     /* Not the link: the node may be a queue's head, which a sender is writing to. */
     const size_t from = offsetof(fk_node, type);
-    memcpy((char *)copy + from, (const char *)node + from,
-           offsetof(fk_node, bytes) - from + (size_t)node->len);
+    size_t len = fk__node_is_answer(node) ? fk__answer_size() : node->len;
+    memcpy((char *)copy + from, (const char *)node + from, offsetof(fk_node, bytes) - from + len);
     copy->flags = node->flags & (FK_NODE_DROP | FK_NODE_PAYLOAD | FK_NODE_AUTO);
     return copy;
+}
+
+bool fk__node_move(fk_cache *cache, fk_node *node, void *to)
+{
+    fk_payload *payload = (node->flags & FK_NODE_PAYLOAD) != 0 ? node_payload(node) : NULL;
+    const void *data = payload != NULL ? payload->data : node->bytes;
+    size_t len = payload != NULL ? payload->len : node->len;
+    /* Acquire pairs with the release of who gave up a share. */
+    bool is_shared = payload != NULL && fk__word_load(&payload->shares, FK_ACQUIRE) != 1;
+    if (is_shared && node->type->drop != NULL) return false;
+    if (len != 0) memcpy(to, data, len);
+    if (node->type->drop == NULL) return true;
+    node->flags |= FK_NODE_MOVED;
+    if (payload == NULL) return true;
+    payload->type = &fk_type_bytes; /* nothing to release but the block */
+    fk__payload_put(cache, payload);
+    return true;
 }
 
 void fk__node_unmake(fk_cache *cache, fk_node *node, fk_out out)
@@ -199,6 +217,8 @@ void fk__node_drop_contents(fk_cache *cache, fk_node *node)
         fk__payload_put(cache, node_payload(node));
     else if (node->type == &fk__type_notice)
         fk__watch_drop(cache, node);
+    else if (fk__node_is_answer(node))
+        fk__answer_drop(cache, node);
     else if ((node->flags & FK_NODE_DROP) != 0)
         drop_data(cache, node->type, node->bytes);
     node->flags |= FK_NODE_MOVED;

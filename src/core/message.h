@@ -77,6 +77,8 @@ FK_MUST_USE fk_err fk__node_fill(fk_cache *cache, fk_node *node, size_t room, fk
 fk_node *fk__node_copy(fk_cache *cache, const fk_node *node);
 /* One more share of the payload of a node that has one. */
 void fk__node_share(const fk_node *node);
+/* Moves a struct out of a node, with what it owns. False: others share it, and it owns something. */
+bool fk__node_move(fk_cache *cache, fk_node *node, void *to);
 /* Undoes fk__node_create: the contents are the caller's again. */
 void fk__node_unmake(fk_cache *cache, fk_node *node, fk_out out);
 /* Drops the contents, not the block. */

@@ -13,6 +13,8 @@
 #include "core/children.h"
 #include "core/event.h"
 #include "core/path.h"
+#include "core/promise.h"
+#include "core/temp.h"
 
 /* ---- the way up ----------------------------------------------------------------------------- */
 
@@ -215,6 +217,7 @@ size_t fk__path_of(fk_local *local, fk_ref ref, char *buf, size_t size)
     fk_cell *cell = fk__slots_at(&sys->slots, ref.slot);
     bool is_possible = cell != NULL && cell != sys->top.root && ref.system == sys->id;
     if (len != 0 || !is_possible || (ref.generation & 1) == 0) return len;
+    if (fk__cell_is_promise(cell)) return fk__temp_path(local, ref, buf, size);
     len = fk__path_read(sys, ref, buf, size);
     if (len == 0 || size == 0) return len;
     if (len >= size) {

@@ -4,6 +4,7 @@
 #include "core/box.h"
 #include "core/guardian.h"
 #include "core/mailbox.h"
+#include "core/promise.h"
 #include "core/terminate.h"
 #include "core/turn.h"
 
@@ -21,7 +22,8 @@ static fk_reason reason_of(const fk_system *sys, fk_ref to)
     const fk_cell *cell = fk__slots_at(&sys->slots, to.slot);
     if (cell == NULL) return FK_REASON_NO_RECEIVER;
     uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED);
-    return (int32_t)(generation - to.generation) > 0 ? FK_REASON_STOPPED : FK_REASON_NO_RECEIVER;
+    if ((int32_t)(generation - to.generation) <= 0) return FK_REASON_NO_RECEIVER;
+    return fk__promise_was(cell, to.generation) ? FK_REASON_LATE_REPLY : FK_REASON_STOPPED;
 }
 
 /* FK_E_FULL with *wait leaves the node to the caller. */
@@ -47,16 +49,22 @@ static fk_err push_bounded(fk_local *local, fk_cell *cell, fk_ref to, fk_node *n
 
 static bool has_gate(const fk_cell *cell)
 {
-    return (fk__half_load(&cell->gate, FK_RELAXED) & (FK_GATE_BOUNDED | FK_GATE_REMOTE)) != 0;
+    const uint32_t gates = FK_GATE_BOUNDED | FK_GATE_REMOTE | FK_GATE_PROMISE;
+    return (fk__half_load(&cell->gate, FK_RELAXED) & gates) != 0;
 }
 
 /* Into a mailbox that is no plain queue. */
 static fk_err push_gated(fk_local *local, fk_cell *cell, fk_ref to, fk_node *node, bool *wait)
 {
     const fk_remote_ops *remote = &local->sys->remote;
-    if ((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) == 0) {
-        return push_bounded(local, cell, to, node, wait);
+    uint32_t gate = fk__half_load(&cell->gate, FK_RELAXED);
+    if ((gate & FK_GATE_PROMISE) != 0) {
+        if (!fk__promise_receive(local, cell, to, node)) {
+            discard(local, reason_of(local->sys, to), to, node);
+        }
+        return FK_OK;
     }
+    if ((gate & FK_GATE_REMOTE) == 0) return push_bounded(local, cell, to, node, wait);
     return remote->send(remote->ctx, local, cell->state, to, node);
 }
 
@@ -81,8 +89,9 @@ fk_err fk__send(fk_local *local, fk_ref to, fk_ref sender, fk_out msg, bool *wai
         fk__dead_out(local, reason_of(local->sys, to), to, sender, msg);
         return FK_OK;
     }
-    fk_node *node = fk__node_create(&local->cache, msg);
-    if (node == NULL) {
+    fk_node *node = fk__node_create_plain(&local->cache, msg, FK_INLINE_MAX);
+    if (FK_UNLIKELY(node == NULL)) node = fk__node_create(&local->cache, msg);
+    if (FK_UNLIKELY(node == NULL)) {
         fk_err err = local->cache.err;
         fk__dead_out(local, err == FK_E_INVALID ? FK_REASON_BAD_TYPE : FK_REASON_NO_MEMORY, to,
                      sender, msg);
@@ -199,6 +208,8 @@ fk_err fk_stop(fk_system *sys, fk_ref ref)
     fk_err err = cell != NULL ? FK_OK : FK_E_DEAD;
     if (cell != NULL && fk__is_top(sys, cell))
         err = stop_guardian(sys, local, cell);
+    else if (cell != NULL && fk__cell_is_promise(cell))
+        fk__promise_end(local, cell, ref.generation, FK_E_KILLED, NULL);
     else if (cell != NULL)
         fk__cell_ask_stop(local, cell, ref.generation);
     fk__local_leave(local);

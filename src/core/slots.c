@@ -12,7 +12,7 @@
 #include "base/safeguard.h"
 #include "core/mailbox.h"
 
-enum { CELLS_LOCAL_MAX = 256, CELLS_MOVED = 128, GENERATION_LAST = (int)0xfffffffe };
+enum { CELLS_LOCAL_MAX = 256, CELLS_MOVED = 128 };
 
 fk_err fk__slots_init(fk_slots *slots, fk_mem *mem, uint32_t cells_max)
 {
@@ -153,8 +153,7 @@ static fk_err cells_refill(fk_local *local)
     return err;
 }
 
-/* Takes the run token of a free cell, if nobody has it. */
-static bool cell_claim(fk_cell *cell)
+bool fk__cell_claim(fk_cell *cell)
 {
     uintptr_t tail = fk__word_load(&cell->tail, FK_RELAXED);
     if (!FK_SAFEGUARD(CLAIM)) {
@@ -182,7 +181,7 @@ fk_err fk__cell_get(fk_local *local, fk_cell **out)
         FK_ASSERT(cell != NULL);
         local->cells_free = cell->u.free_next;
         if (local->cells_count > 0) local->cells_count--;
-        if (cell_claim(cell)) {
+        if (fk__cell_claim(cell)) {
             *out = cell;
             break;
         }
@@ -199,8 +198,7 @@ fk_err fk__cell_get(fk_local *local, fk_cell **out)
 
 void fk__cell_put(fk_local *local, fk_cell *cell)
 {
-    /* A slot that has used up its generations is retired: no ref ever names two actors. */
-    if (fk__half_load(&cell->generation, FK_RELAXED) >= (uint32_t)GENERATION_LAST) return;
+    if (fk__cell_is_used_up(cell)) return;
     cell->u.free_next = local->cells_free;
     local->cells_free = cell;
     if (++local->cells_count < CELLS_LOCAL_MAX) return;

@@ -10,6 +10,8 @@
 #include "core/guardian.h"
 #include "core/mailbox.h"
 #include "core/path.h"
+#include "core/promise.h"
+#include "core/temp.h"
 #include "core/shutdown.h"
 #include "core/terminate.h"
 #include "core/turn.h"
@@ -181,6 +183,10 @@ static void cell_sweep(fk_system *sys, fk_cell *cell)
         link = next;
     }
     fk__watch_sweep(local, cell);
+    if (fk__cell_is_promise(cell)) {
+        fk__promise_destroy(local, cell);
+        return;
+    }
     if (cell->life == FK_LIFE_FREE || cell->life == FK_LIFE_REMOTE) return;
     /* A guardian of a system that never ran. */
     fk__extras_abandon(local, cell);
@@ -203,6 +209,7 @@ void fk__system_destroy(fk_system *sys)
             cell_sweep(sys, fk__slots_at(&sys->slots, i * FK_CHUNK_CELLS + j));
         }
     }
+    fk__temps_fini(&sys->outside[0]);
     fk__box_fini_all(sys);
     fk__dispatch_fini(sys);
     fk__slots_fini(&sys->slots, &sys->mem);
@@ -284,7 +291,7 @@ static bool is_gone(const fk_system *sys, fk_ref ref)
     if (ref.system != sys->id || (ref.generation & 1) == 0) return true;
     const fk_cell *cell = fk__slots_at(&sys->slots, ref.slot);
     if (cell == NULL) return true;
-    /* Seq_cst, not by fk__cell_resolve: see notify_waiters. */
+    /* Seq_cst, not by fk__cell_resolve: see fk__waiters_notify. */
     uint32_t generation = fk__half_load(&cell->generation, FK_SEQ_CST);
     if (generation == ref.generation) return false;
     if (generation != ref.generation + 1) return true;
@@ -299,7 +306,7 @@ fk_err fk_await_stopped(fk_system *sys, fk_ref ref, fk_time timeout)
     if (sys->host.is_inside != NULL && sys->host.is_inside(sys->host.ctx)) return FK_E_STATE;
     fk_time deadline = fk__time_add(fk__system_now(sys), timeout);
     fk_err err = FK_OK;
-    fk__half_add(&sys->waiters, 1, FK_SEQ_CST); /* pairs with notify_waiters */
+    fk__half_add(&sys->waiters, 1, FK_SEQ_CST); /* pairs with fk__waiters_notify */
     for (;;) {
         uint32_t seen = fk__half_load(&sys->stops, FK_SEQ_CST);
         if (is_gone(sys, ref)) break;

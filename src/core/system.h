@@ -34,6 +34,14 @@ static inline bool fk__is_reporting(const fk_reporting *reporting)
     return reporting->in_letter || reporting->frames != NULL;
 }
 
+/* Names under /temp: temp.c. */
+typedef struct fk_temps {
+    fk_lock lock;
+    uint32_t count, capacity;
+    uint64_t next; /* number of the next name */
+    struct fk_temp **bucket;
+} fk_temps;
+
 /* What the core wants from the part above that owns the threads. Filled before the system runs. */
 typedef struct fk_host_ops {
     void *ctx;
@@ -100,6 +108,7 @@ struct fk_system {
     fk_guardian_kind guardian;        /* of paths made from parts */
     fk_time quarantine;               /* how long a dead actor's uid is reserved */
     fk_claims *claims;
+    fk_temps temps;
     fk_events events;
     fk_word shutdown; /* fk_shutdown, made when asked for: see shutdown.c */
     fk_path address;  /* its own, in address_text: the root's path */

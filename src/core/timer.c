@@ -14,22 +14,9 @@
 #include "base/safeguard.h"
 #include "core/extras.h"
 #include "core/mailbox.h"
+#include "core/promise.h"
 
-enum { BUCKETS_MIN = 4, TIMER_RECEIVE_TIMEOUT = 1, TIMER_RUNTIME = 2, TIMER_ROOM = 24 };
-
-struct fk_timer {
-    fk_wheel_entry entry;
-    fk_worker *owner; /* whose wheel it is in, or was last */
-    fk_timer *chain;  /* in its bucket */
-    uint64_t key;
-    fk_time period;
-    fk_node *fire;   /* of a periodic one: goes to the mailbox; NULL while it is there */
-    uint32_t serial; /* no other timer of the actor has it */
-    uint8_t mode;    /* fk_timer_mode */
-    uint8_t kind;    /* 0, TIMER_RECEIVE_TIMEOUT or TIMER_RUNTIME: whose keys */
-    bool is_fired;   /* a one-shot one that is in the mailbox */
-    bool is_ended;   /* ... and was cancelled there */
-};
+enum { BUCKETS_MIN = 4, TIMER_ROOM = 24 };
 
 /* What the node of a periodic timer carries. */
 typedef struct timer_id {
@@ -153,7 +140,7 @@ void fk__timers_reset(fk_worker *worker, fk_cell *cell)
         fk_timer *timer = timers->bucket[i];
         while (timer != NULL) {
             fk_timer *next = timer->chain;
-            if (timer->kind != TIMER_RECEIVE_TIMEOUT) end(worker, cell, timer);
+            if (timer->kind != FK_TIMER_KIND_IDLE) end(worker, cell, timer);
             timer = next;
         }
     }
@@ -220,12 +207,22 @@ void fk__timers_run(fk_worker *worker, fk_worker *owner)
     fk_system *sys = worker->sys;
     fk_link *first = NULL, *last = NULL; /* in the order of their time */
     fk_wheel_entry *entry;
+    fk_promise *expired = NULL, **expired_end = &expired;
+    fk_wheel_link *refused = NULL;
     fk__mem_lock(&sys->mem, &owner->wheel_lock);
+    fk__promises_arm(worker, owner);
     while ((entry = fk__wheel_take(&owner->wheel, worker->now)) != NULL) {
-        fk_node *node = fire(worker, FK_CONTAINER(entry, fk_timer, entry));
-        if (node == NULL) { /* no memory: a tick later, then, but on the old grid */
-            fk__wheel_add(&owner->wheel, entry, entry->deadline);
-            break;
+        fk_timer *timer = FK_CONTAINER(entry, fk_timer, entry);
+        if (timer->kind == FK_TIMER_KIND_PROMISE) {
+            *expired_end = FK_CONTAINER(timer, fk_promise, timer);
+            expired_end = &(*expired_end)->next;
+            continue;
+        }
+        fk_node *node = fire(worker, timer);
+        if (node == NULL) {
+            entry->link.next = refused;
+            refused = &entry->link;
+            continue;
         }
         fk__word_store(&node->link.next, 0, FK_RELAXED);
         if (last != NULL)
@@ -233,6 +230,13 @@ void fk__timers_run(fk_worker *worker, fk_worker *owner)
         else
             first = &node->link;
         last = &node->link;
+    }
+    *expired_end = NULL;
+    while (refused != NULL) { /* no memory: a tick from now, but on the old grid */
+        entry = FK_CONTAINER(refused, fk_wheel_entry, link);
+        refused = refused->next;
+        entry->link.next = NULL;
+        fk__wheel_add(&owner->wheel, entry, entry->deadline);
     }
     fk_time next = fk__wheel_next(&owner->wheel);
     fk__mem_unlock(&sys->mem, &owner->wheel_lock);
@@ -246,6 +250,7 @@ void fk__timers_run(fk_worker *worker, fk_worker *owner)
         fk_cell *cell = fk__slots_at(&sys->slots, (uint32_t)node->sender);
         if (fk__mailbox_push(cell, &node->link)) fk__schedule(&worker->local, cell);
     }
+    fk__promises_expire(worker, owner, expired);
 }
 
 /* ---- delivery ---------------------------------------------------------------------------- */
@@ -254,7 +259,7 @@ static fk_timer *periodic_of(const fk_cell *cell, const fk_node *node)
 {
     timer_id id;
     memcpy(&id, node->bytes, sizeof(id));
-    uint8_t kind = node->type == &fk_type_receive_timeout ? TIMER_RECEIVE_TIMEOUT : 0;
+    uint8_t kind = node->type == &fk_type_receive_timeout ? FK_TIMER_KIND_IDLE : 0;
     fk_timer *timer = find(cell, id.key, kind);
     if (timer == NULL) return NULL;
     if (FK_SAFEGUARD(TIMER_SERIAL) && timer->serial != id.serial) return NULL;
@@ -293,7 +298,7 @@ bool fk__timer_arrived(fk_worker *worker, fk_cell *cell, fk_node *node, fk_msg *
     }
     fk_timer *timer = periodic_of(cell, node);
     if (timer == NULL) return false;
-    if (timer->kind == TIMER_RECEIVE_TIMEOUT) {
+    if (timer->kind == FK_TIMER_KIND_IDLE) {
         fk_time due = fk__time_add(cell->extras->timers.last_message, timer->period);
         if (fk__system_now(worker->sys) < due) {
             rearm(worker, timer, due);
@@ -321,7 +326,7 @@ fk_err fk__timer_copy(fk_worker *worker, fk_node **out)
 {
     fk_cache *cache = &worker->local.cache;
     fk_timer *timer = worker->ctx.timer;
-    if (timer == NULL || timer->kind == TIMER_RECEIVE_TIMEOUT) return FK_E_STATE;
+    if (timer == NULL || timer->kind == FK_TIMER_KIND_IDLE) return FK_E_STATE;
     fk_node *original = timer_node(timer);
     if ((original->flags & FK_NODE_DROP) != 0) return FK_E_STATE;
     fk_node *copy = fk__node_copy(cache, original);
@@ -388,19 +393,19 @@ static fk_err start(fk_worker *worker, fk_cell *cell, fk_timer *what, fk_out msg
 
 fk_err fk__timer_start(fk_worker *worker, fk_cell *cell, uint64_t key, fk_time delay, fk_out msg)
 {
-    fk_timer timer = { .key = key, .period = delay, .kind = TIMER_RUNTIME };
+    fk_timer timer = { .key = key, .period = delay, .kind = FK_TIMER_KIND_RUNTIME };
     return start(worker, cell, &timer, msg);
 }
 
 void fk__timer_cancel(fk_worker *worker, fk_cell *cell, uint64_t key)
 {
-    fk_timer *timer = find(cell, key, TIMER_RUNTIME);
+    fk_timer *timer = find(cell, key, FK_TIMER_KIND_RUNTIME);
     if (timer != NULL) end(worker, cell, timer);
 }
 
 bool fk__timer_is_active(const fk_cell *cell, uint64_t key)
 {
-    return find(cell, key, TIMER_RUNTIME) != NULL;
+    return find(cell, key, FK_TIMER_KIND_RUNTIME) != NULL;
 }
 
 /* ---- the public functions ---------------------------------------------------------------- */
@@ -450,14 +455,14 @@ fk_err fk_receive_timeout_set(fk_ctx *ctx, fk_time timeout)
     fk_cell *cell = ctx->cell;
     if (timeout < 0) return FK_E_INVALID;
     if (timeout == 0) {
-        fk_timer *old = find(cell, 0, TIMER_RECEIVE_TIMEOUT);
+        fk_timer *old = find(cell, 0, FK_TIMER_KIND_IDLE);
         if (old != NULL) end(fk__ctx_worker(ctx), cell, old);
         cell->flags &= (uint8_t)~FK_CELL_TIMED;
         return FK_OK;
     }
     fk_timer timer = { .period = timeout,
                        .mode = FK_TIMER_FIXED_DELAY,
-                       .kind = TIMER_RECEIVE_TIMEOUT };
+                       .kind = FK_TIMER_KIND_IDLE };
     fk_worker *worker = fk__ctx_worker(ctx);
     FK_TRY(start(worker, cell, &timer, (fk_out){ &fk_type_receive_timeout, "" }));
     cell->flags |= FK_CELL_TIMED;

@@ -12,6 +12,27 @@
 
 typedef struct fk_timer fk_timer;
 
+enum {
+    FK_TIMER_KIND_KEY,    /* the user's, under a key */
+    FK_TIMER_KIND_IDLE,   /* the receive timeout */
+    FK_TIMER_KIND_RUNTIME, /* the runtime's own, under a key of its own */
+    FK_TIMER_KIND_PROMISE /* no timer of an actor, but a promise: see promise.h */
+};
+
+struct fk_timer {
+    fk_wheel_entry entry;
+    fk_worker *owner; /* whose wheel it is in, or was last */
+    fk_timer *chain;  /* in its bucket */
+    uint64_t key;
+    fk_time period;
+    fk_node *fire;   /* of a periodic one: goes to the mailbox; NULL while it is there */
+    uint32_t serial; /* no other timer of the actor has it */
+    uint8_t mode;    /* fk_timer_mode */
+    uint8_t kind;    /* FK_TIMER_KIND_* */
+    bool is_fired;   /* a one-shot one that is in the mailbox */
+    bool is_ended;   /* ... and was cancelled there */
+};
+
 typedef struct fk_timers {
     fk_timer **bucket;
     uint32_t bucket_count; /* 0 or a power of two */

@@ -8,6 +8,7 @@
 #include "core/turn.h"
 
 #include "base/safeguard.h"
+#include "core/answer.h"
 #include "core/box.h"
 #include "core/extras.h"
 #include "core/guardian.h"
@@ -160,8 +161,11 @@ static fk_err deliver_notice(fk_worker *worker, fk_cell *cell, fk_node *node)
 /* What the runtime handles itself. */
 static fk_err deliver_auto(fk_worker *worker, fk_cell *cell, fk_node *node)
 {
+    bool is_answer = node->type == &fk_type_fk_answer;
     if (node->type == &fk__type_notice) return deliver_notice(worker, cell, node);
+    if (is_answer && fk__answer_arrived(worker, node)) return deliver_plain(worker, cell, node);
     worker->unseen++;
+    if (is_answer) return FK_OK;
     if (node->type == &fk_type_kill) return FK_E_KILLED;
     if (node->type == &fk_type_identify)
         identify(worker, cell, node);

@@ -24,4 +24,7 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell);
 /* A child's last word to its parent. */
 void fk__cell_child_ended(fk_worker *worker, fk_cell *parent, fk_cell *child);
 
+/* Something has ended: wakes the threads in fk_await_stopped(). */
+void fk__waiters_notify(fk_system *sys);
+
 #endif /* FK_CORE_TURN_H */

@@ -211,6 +211,25 @@ static void vigil_end(fk_local *local, fk_vigil *vigil)
     signal_send(local, vigil->terminated.actor.slot, &vigil->cancel, FK_SIGNAL_UNWATCH);
 }
 
+void fk__watch_promise(fk_local *local, fk_cell *cell)
+{
+    uintptr_t marks; /* a stop that was meant for an actor that had this slot */
+    uint32_t ended = fk__half_load(&cell->generation, FK_RELAXED) - 1;
+    fk_link *link = fk__mailbox_take_signals(cell, &marks);
+    while (link != NULL) {
+        fk_link *next = fk__word_ptr(&link->next, FK_RELAXED);
+        fk_signal *signal = FK_CONTAINER(link, fk_signal, link);
+        if ((fk__half_load(&signal->word, FK_RELAXED) & FK_SIGNAL_KIND) == FK_SIGNAL_UNWATCH) {
+            vigil_leave(&local->cache, FK_CONTAINER(signal, fk_vigil, cancel), 1);
+        } else {
+            fk_vigil *vigil = FK_CONTAINER(signal, fk_vigil, visit);
+            vigil->terminated.existence_confirmed = vigil->terminated.actor.generation == ended;
+            vigil_return(local, vigil);
+        }
+        link = next;
+    }
+}
+
 /* Whatever place a vigil has in the cell of a system that is given up. */
 void fk__watch_sweep(fk_local *local, fk_cell *cell)
 {
@@ -226,7 +245,7 @@ void fk__watch_sweep(fk_local *local, fk_cell *cell)
             vigil_leave(&local->cache, FK_CONTAINER(signal, fk_vigil, visit), 1);
         link = next;
     }
-    if (cell->life == FK_LIFE_FREE || cell->life == FK_LIFE_REMOTE) return;
+    if (cell->life < FK_LIFE_STARTING || cell->life > FK_LIFE_STOPPING) return; /* no actor */
     fk_vigil *watchers = fk__watch_take(cell);
     while (watchers != NULL) {
         fk_vigil *vigil = watchers;

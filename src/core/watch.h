@@ -27,6 +27,8 @@ void fk__watch_end(fk_worker *worker, fk_cell *cell);
 fk_vigil *fk__watch_take(fk_cell *cell);
 void fk__watch_tell(fk_local *local, fk_vigil *watchers);
 
+/* A promise that has just ended: what watched it until now is in its signals. */
+void fk__watch_promise(fk_local *local, fk_cell *cell);
 /* What signals and watchers a cell of a system that is given up has. */
 void fk__watch_sweep(fk_local *local, fk_cell *cell);
 

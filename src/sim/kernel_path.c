@@ -117,7 +117,6 @@ void fk__kernel_identify(void)
     if (!path_of(actor, &path)) return;
     fk_time timeout = (fk_time)fk__world_below((uint32_t)FK_MILLIS(5));
     fk_time before = fk__world_now();
-    l->hidden++; /* the actor that waits for the answer */
     fk_err err = fk_resolve_one(fk__kernel.sys, (fk_str){ path.text, path.len }, timeout, &found);
     fk__ledger_note(FK_FACT_IDENTIFY, actor, FK_NOBODY, 0, (uint32_t)err);
     bool ok = false;
