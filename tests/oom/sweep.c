@@ -619,6 +619,9 @@ TEST(sweep_every_allocation_of_every_scenario)
             all += sweep_in_all_ways(what);
         }
     }
+    for (const scenario *what = SWEEP_ASK; what->name != NULL; what++, scenarios++) {
+        all += sweep_in_all_ways(what);
+    }
     printf("%llu allocations refused in %zu scenarios\n", (unsigned long long)all, scenarios);
     CHECK(all > 500);
 }

@@ -35,6 +35,8 @@ extern const scenario SWEEP_EVENTS[];
 extern const scenario SWEEP_LIVES[];
 /* sweep_supervision.c: the same. */
 extern const scenario SWEEP_SUPERVISION[];
+/* sweep_ask.c: the same for questions and names under /temp. */
+extern const scenario SWEEP_ASK[];
 
 /* The only error there may be. */
 static inline bool note(sweep *s, fk_err err)
