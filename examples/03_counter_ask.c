@@ -85,8 +85,8 @@ int main(void)
     fk_stop(sys, init.counter);
     if (err == FK_OK) err = fk_await_stopped(sys, init.counter, FK_SECONDS(10));
     if (err == FK_OK) {
-        fk_err dead = fk_ask_wait(sys, init.counter, FK_MSG(add, 1), FK_INTO(count, &c),
-                                  FK_SECONDS(5));
+        fk_err dead =
+            fk_ask_wait(sys, init.counter, FK_MSG(add, 1), FK_INTO(count, &c), FK_SECONDS(5));
         printf("main: %s\n", fk_err_text(dead));
     }
     fk_system_stop(sys);

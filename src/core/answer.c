@@ -150,7 +150,7 @@ void fk__asks_end(fk_worker *worker, fk_cell *cell)
         fk_cell *promise = fk__slots_at(&worker->sys->slots, asking->slot);
         fk_node *node = NULL;
         asking_unlink(asking);
-        asking->is_ended = true; /* should it be in the mailbox already */
+        asking->is_ended = true;               /* should it be in the mailbox already */
         if (asking->generation == 0) continue; /* it was over before it was asked */
         if (!fk__promise_cancel(&worker->local, promise, asking->generation, &node)) continue;
         FK_ASSERT(node == asking_node(asking));

@@ -86,7 +86,7 @@ struct fk_worker {
     _Alignas(FK_CACHE_LINE) fk_lock wheel_lock; /* of the wheel */
     fk_time wheel_next; /* own use: when to look at the wheel; never later than its first entry */
     fk_wheel wheel;
-    fk_word promises_new;             /* stack of those that have not met the wheel: see promise.h */
+    fk_word promises_new; /* stack of those that have not met the wheel: see promise.h */
     struct fk_promise *promises_back; /* under wheel_lock: have left it, and are free */
     struct fk_obituaries *obituaries;
     fk_worker *pinned_next;      /* all pinned workers of the system, under sys->lock */

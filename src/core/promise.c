@@ -142,6 +142,7 @@ static FK_COLD void promise_disarm(fk_local *local, fk_promise *promise)
 {
     fk_mem *mem = &local->sys->mem;
     fk_worker *home = promise->timer.owner;
+    FK_ASSERT(home != NULL);
     fk__mem_lock(mem, &home->wheel_lock);
     if (fk__wheel_has(&promise->timer.entry) && FK_SAFEGUARD(PROMISE_DISARM)) {
         fk__wheel_remove(&home->wheel, &promise->timer.entry);

@@ -184,8 +184,9 @@ static fk_temp *promise_name(fk_local *local, fk_promise *promise, fk_ref ref, f
     fk_half *generation = &promise->cell->generation;
     if (fk__half_load(generation, FK_ACQUIRE) != ref.generation) return NULL;
     if (promise->name != NULL) return promise->name;
-    fk_temp *temp;
+    fk_temp *temp = NULL;
     if (temp_add(local, prefix, ref, &temp) != FK_OK) return NULL;
+    FK_ASSERT(temp != NULL);
     promise->name = temp;
     /* Seq_cst, as is_armed: should it have ended meanwhile, one of us two takes the name away. */
     fk__half_swap(&promise->is_named, 1, FK_SEQ_CST);
@@ -246,11 +247,12 @@ fk_err fk_temp_register(fk_system *sys, fk_str prefix, fk_ref ref, fk_buf path)
     if (sys == NULL || (path.size != 0 && path.ptr == NULL)) return FK_E_INVALID;
     if (prefix.len != 0) FK_TRY(fk_path_check_name(&sys->paths, prefix, NULL));
     fk_local *local = fk__local_enter(sys);
-    fk_temp *temp;
+    fk_temp *temp = NULL;
     fk_err err = fk__cell_resolve(sys, ref) != NULL ? FK_OK : FK_E_DEAD;
     fk__mem_lock(&sys->mem, &sys->temps.lock);
     if (err == FK_OK) err = temp_add(local, prefix, ref, &temp);
     if (err == FK_OK) {
+        FK_ASSERT(temp != NULL);
         size_t len = temp_write(sys, temp, path.ptr, path.size);
         if (len >= path.size || len > sys->paths.path_max) {
             temp_remove(local, temp_look(sys, temp_text(temp)));

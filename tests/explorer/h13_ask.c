@@ -46,12 +46,14 @@ static fk_err asker_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     fk__explore_write(&w->owner);
     const fk_answer *answer = FK_AS(fk_answer, msg);
     if (answer == NULL) { /* the command */
+        fk__explore_check(msg->data != NULL, "a message without its contents");
         ask(ctx, w, kernel_receive(msg) == COMMAND ? QUESTION : QUESTION_AGAIN);
         return FK_OK;
     }
     bool is_first = answer->id == QUESTION;
     w->answers++;
     if (answer->err == FK_OK) {
+        fk__explore_check(answer->reply.data != NULL, "an answer without a reply");
         uint32_t number = kernel_receive(&answer->reply);
         fk__explore_check((number == REPLY_AGAIN) != is_first, "the answer of another question");
     } else {
@@ -222,8 +224,8 @@ static void wait_thread(void *state, uint32_t id)
     world *w = state;
     if (id == 0) {
         numbered got = { 0, 0 };
-        fk_err err = fk__question_await(the_kernel.sys, w->question,
-                                        fk_into_of(&NUMBERED, &got), w->timeout);
+        fk_err err = fk__question_await(the_kernel.sys, w->question, fk_into_of(&NUMBERED, &got),
+                                        w->timeout);
         w->answers++;
         if (err == FK_OK) {
             fk__explore_check(got.number == REPLY || got.number == REPLY_TOO, "another answer");

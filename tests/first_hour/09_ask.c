@@ -54,15 +54,15 @@ int main(void)
 {
     fk_port port = fk_host_port();
     port.now = clock_now;
-    fk_system_config config = { .name = "hello",
-                                .workers = FK_WORKERS_NONE,
-                                .port = &port,
-                                .on_dead_letter = on_dead_letter };
+    fk_system_config config = {
+        .name = "hello", .workers = FK_WORKERS_NONE, .port = &port, .on_dead_letter = on_dead_letter
+    };
     fk_system *sys = NULL;
     fk_ref silent, asker, found;
     char path[64];
     if (fk_system_start(&config, &sys) != FK_OK) return 1;
-    if (fk_spawn(sys, FK_STR("silent"), &(fk_props){ .receive = never_answers }, &silent) != FK_OK) {
+    if (fk_spawn(sys, FK_STR("silent"), &(fk_props){ .receive = never_answers }, &silent) !=
+        FK_OK) {
         return 1;
     }
     fk_props props = { .receive = asks, .state = &silent };

@@ -324,7 +324,8 @@ TEST(ask_many_at_once_and_all_end_with_their_asker)
 {
     world w;
     world_start(&w);
-    for (w.n = 0; w.n < 1000; w.n++) CHECK_OK(fk_send(w.r.sys, w.from, FK_MSG(rig_call, do_ask, &w)));
+    for (w.n = 0; w.n < 1000; w.n++)
+        CHECK_OK(fk_send(w.r.sys, w.from, FK_MSG(rig_call, do_ask, &w)));
     rig_run(&w.r);
     CHECK_U64(w.replier.count, 1000);
     answer(&w, 3, 1);

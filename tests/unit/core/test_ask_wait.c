@@ -112,7 +112,7 @@ TEST(ask_wait_takes_what_the_answer_owns)
     what = FK_MSG(order, WITH_OWNED_LARGE, &drops);
     CHECK_OK(fk_ask_wait(r.sys, desk, what, FK_INTO(owned_large, &large), LONG));
     CHECK_U64(large.filling[199], 8);
-    CHECK_U64(drops, 0); /* both are ours now */
+    CHECK_U64(drops, 0);                       /* both are ours now */
     what = FK_MSG(order, WITH_SHARED, &drops); /* this one is not ours alone */
     CHECK_ERR(fk_ask_wait(r.sys, desk, what, FK_INTO(owned, &o), LONG), FK_E_TYPE);
     what = FK_MSG(order, WITH_OWNED, &drops);
@@ -190,8 +190,8 @@ TEST(ask_wait_what_cannot_be_asked)
 static fk_err ask_inside(fk_ctx *ctx, void *arg)
 {
     num n;
-    *(fk_err *)arg = fk_ask_wait(fk_system_of(ctx), fk_parent(ctx), FK_MSG(num, 1),
-                                 FK_INTO(num, &n), LONG);
+    *(fk_err *)arg =
+        fk_ask_wait(fk_system_of(ctx), fk_parent(ctx), FK_MSG(num, 1), FK_INTO(num, &n), LONG);
     fk_stop_self(ctx);
     return FK_OK;
 }
@@ -248,8 +248,8 @@ static void *ask_often(void *arg)
     for (uint64_t i = 0; i < rounds; i++) {
         num n = { 0 };
         fk_time timeout = i % 4 == 0 ? FK_MICROS(i % 50) + 1 : LONG;
-        fk_err err = fk_ask_wait(c->r.sys, c->desk, FK_MSG(order, WITH_NUM, NULL),
-                                 FK_INTO(num, &n), timeout);
+        fk_err err = fk_ask_wait(c->r.sys, c->desk, FK_MSG(order, WITH_NUM, NULL), FK_INTO(num, &n),
+                                 timeout);
         if (err == FK_E_TIMEOUT) {
             CHECK(timeout != LONG);
             atomic_fetch_add(&c->late, 1);

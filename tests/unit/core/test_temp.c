@@ -132,7 +132,8 @@ TEST(temp_register_gives_an_actor_a_second_name)
     CHECK(fk_ref_equal(found, w.asked));
     CHECK_OK(resolve(&w, "fraktor://test/temp/d%65sk$a", &found));
     check_path(&w, w.asked, "fraktor://test/user/alice#2"); /* where it lives is where it lives */
-    CHECK_OK(fk_select_send_from(w.r.sys, FK_REF_NONE, FK_STR("/temp/desk$a"), w.doer, FK_MSG(num, 1)));
+    CHECK_OK(
+        fk_select_send_from(w.r.sys, FK_REF_NONE, FK_STR("/temp/desk$a"), w.doer, FK_MSG(num, 1)));
     rig_run(&w.r);
     CHECK(fk_ref_equal(w.question, w.doer));
 
