@@ -173,6 +173,20 @@ TEST(ask_times_out_never_early_and_a_late_reply_is_a_dead_letter)
     }
 }
 
+TEST(ask_without_a_limit_waits)
+{
+    world w;
+    world_start(&w);
+    w.timeout = FK_NEVER;
+    ask(&w);
+    rig_advance(&w.r, FK_SECONDS(86400));
+    rig_advance(&w.r, FK_SECONDS(86400));
+    CHECK_U64(w.asker.count, 0);
+    answer(&w, 0, 3);
+    CHECK_U64(w.asker.n, 3);
+    rig_stop(&w.r);
+}
+
 TEST(ask_first_reply_wins)
 {
     world w;
