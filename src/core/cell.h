@@ -35,12 +35,12 @@ typedef struct fk_vigil fk_vigil;
 #define FK_SYSTEM_MARKS ((uintptr_t)7)
 
 enum {
-    FK_GATE_BOUNDED = 1, /* user messages go to cell->box */
-    FK_GATE_PINNED = 2,  /* runs on cell->pinned only */
-    FK_GATE_ENDING = 4,  /* the actor is gone, but its parent has not seen it: the name is taken */
-    FK_GATE_REMOTE = 8,  /* no actor but a proxy, which is the cell's state for ever */
+    FK_GATE_BOUNDED = 1,  /* user messages go to cell->box */
+    FK_GATE_PINNED = 2,   /* runs on cell->pinned only */
+    FK_GATE_ENDING = 4,   /* the actor is gone, but its parent has not seen it: the name is taken */
+    FK_GATE_REMOTE = 8,   /* no actor but a proxy, which is the cell's state for ever */
     FK_GATE_PROMISE = 16, /* no actor but a promise, which is the cell's state for ever */
-    FK_GATE_HELD = 32    /* handles no messages for now, nor must its children */
+    FK_GATE_HELD = 32     /* handles no messages for now, nor must its children */
 };
 
 /* Where an actor is in its life; the owner's. */

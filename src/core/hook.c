@@ -57,7 +57,7 @@ static void end_if_done(fk_ctx *ctx, fk_conductor *self)
     if (!self->is_ending || (self->hooks.count != 0 && FK_SAFEGUARD(HOOKS_AWAITED))) return;
     bool is_ours = fk__terminate_reach(fk_system_of(ctx), &fk__ctx_worker(ctx)->local,
                                        FK_TERMINATION_SYSTEM, "all hooks are done");
-    if (!is_ours) return; /* by force: whoever does it stops us */
+    if (!is_ours) return;                     /* by force: whoever does it stops us */
     fk__events_stop_sinks(fk_system_of(ctx)); /* logs end here, events with the root */
     fk_stop_self(ctx);
 }

@@ -13,10 +13,10 @@
 typedef struct fk_timer fk_timer;
 
 enum {
-    FK_TIMER_KIND_KEY,    /* the user's, under a key */
-    FK_TIMER_KIND_IDLE,   /* the receive timeout */
+    FK_TIMER_KIND_KEY,     /* the user's, under a key */
+    FK_TIMER_KIND_IDLE,    /* the receive timeout */
     FK_TIMER_KIND_RUNTIME, /* the runtime's own, under a key of its own */
-    FK_TIMER_KIND_PROMISE /* no timer of an actor, but a promise: see promise.h */
+    FK_TIMER_KIND_PROMISE  /* no timer of an actor, but a promise: see promise.h */
 };
 
 struct fk_timer {

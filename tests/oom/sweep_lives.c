@@ -21,8 +21,8 @@ static fk_err call_have_children(fk_ctx *ctx, void *arg)
 {
     (void)arg;
     for (int i = 0; i < CHILDREN; i++) {
-        CHECK_OK(fk_spawn_child(ctx, FK_STR(""), &(fk_props){ .receive = doer_receive },
-                                &children[i]));
+        CHECK_OK(
+            fk_spawn_child(ctx, FK_STR(""), &(fk_props){ .receive = doer_receive }, &children[i]));
     }
     return FK_OK;
 }
@@ -98,7 +98,8 @@ static void register_hooks(sweep *s)
 {
     for (int i = 0; i < 12; i++) {
         fk_ref ref = FK_REF_NONE;
-        bool ok = note(s, fk_spawn(s->r.sys, FK_STR(""), &(fk_props){ .receive = doer_receive }, &ref));
+        bool ok =
+            note(s, fk_spawn(s->r.sys, FK_STR(""), &(fk_props){ .receive = doer_receive }, &ref));
         if (ok) note(s, fk_send(s->r.sys, ref, FK_MSG(rig_call, call_register, s)));
     }
     rig_run(&s->r);
