@@ -276,10 +276,11 @@ static bool permit(fk_worker *worker, fk_cell *parent, const fk_cell *child,
     int32_t max = strategy->restarts == FK_RESTARTS_NONE ? 0 : strategy->restarts;
     fk_tally *tally = tally_of(worker, parent, child);
     if (tally == NULL) return !is_limited;
-    tally->total++;
     fk_time now = fk__system_now(worker->sys);
-    return !is_limited || !FK_SAFEGUARD(RESTART_LIMIT) ||
-           fk__tally_permit(tally, max, strategy->within, now);
+    bool may = !is_limited || !FK_SAFEGUARD(RESTART_LIMIT) ||
+               fk__tally_permit(tally, max, strategy->within, now);
+    if (may) tally->total++;
+    return may;
 }
 
 static bool is_concerned(const fk_strategy *strategy, const fk_cell *failed, const fk_cell *child)

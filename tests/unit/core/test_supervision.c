@@ -132,6 +132,7 @@ TEST(default_restarts_ten_times_a_second_and_stops_then)
     role_fail(&a, FK_E_INVALID);
     stage_expect(&s, "w!/user/a");
     CHECK_U64(stage_last(&s, FK_EVENT_SUPERVISED)->directive, FK_DIRECTIVE_STOP);
+    CHECK_U64(stage_last(&s, FK_EVENT_SUPERVISED)->count, 20); /* restarts, and no more */
     stage_end(&s);
 }
 
