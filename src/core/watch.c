@@ -129,7 +129,9 @@ static bool is_for(const fk_cell *cell, uint32_t generation)
 
 static void watch_began(fk_worker *worker, fk_cell *cell, fk_vigil *vigil)
 {
-    if (!is_for(cell, vigil->terminated.actor.generation)) { /* it has ended on the way */
+    uint32_t generation = vigil->terminated.actor.generation;
+    /* It has ended on the way; or, even, the reference is made up, and a free cell may match it. */
+    if ((generation & 1) == 0 || !is_for(cell, generation)) {
         if (FK_SAFEGUARD(WATCH_DEAD)) vigil_return(&worker->local, vigil);
         return;
     }

@@ -104,9 +104,12 @@ TEST(watch_of_the_dead_answers_at_once_and_every_time)
 
 TEST(watch_of_nobody_and_of_made_up_references_answers_at_once)
 {
-    fk_ref made_up[] = { FK_REF_NONE, { 1234567, 9, 0 }, { 3, 4001, 0 } };
+    /* The last ones are like cells that have no actor. */
+    fk_ref made_up[] = {
+        FK_REF_NONE, { 1234567, 9, 0 }, { 3, 4001, 0 }, { 0, 0, 0 }, { 200, 0, 0 }
+    };
     start();
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 5; i++) {
         if (i != 0) made_up[i].system = a.ref.system;
         CHECK_OK(attempt_by(&w, call_watch, made_up[i]));
         stage_expect(&s, "w!?");
