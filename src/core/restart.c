@@ -129,7 +129,7 @@ void fk__cell_try_restart(fk_worker *worker, fk_cell *cell)
     fk_err why = (fk_err)(fk__half_load(&cell->ended.word, FK_RELAXED) >> FK_WORD_ERROR_SHIFT);
     if (FK_SAFEGUARD(RESTART_FRESH)) state_renew(cell);
     cell->life = FK_LIFE_RUNNING;
-    cell->suspended &= (uint16_t)~FK_HELD_FAILED;
+    fk__cell_settle(cell);
     restart_children(worker, cell, why);
     fk_err err = begin_anew(worker, cell, why, &phase);
     if (err != FK_OK) {

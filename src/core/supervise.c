@@ -182,6 +182,13 @@ void fk__cell_retract(fk_cell *cell)
     fk__mem_unlock(mem, &cell->children_lock);
 }
 
+void fk__cell_settle(fk_cell *cell)
+{
+    if ((cell->suspended & FK_HELD_FAILED) == 0) return;
+    cell->suspended &= (uint16_t)~FK_HELD_FAILED;
+    fk__cell_retract(cell);
+}
+
 bool fk__cell_report_end(fk_cell *cell)
 {
     /* Either we see that the parent has taken the signal, or it sees the end with it. The parent's
@@ -206,7 +213,7 @@ static void order_resume(fk_worker *worker, fk_cell *cell)
         uint32_t word = fk__half_and(&child->ended.word, ~(uint32_t)FK_WORD_ESCALATED, FK_ACQ_REL);
         if ((word & FK_WORD_ESCALATED) != 0) fk__cell_order(&worker->local, child, FK_WORD_RESUME);
     }
-    cell->suspended &= (uint16_t)~FK_HELD_FAILED;
+    fk__cell_settle(cell);
     fk__publish_life(&worker->local, FK_EVENT_RESUMED, fk__cell_ref(cell), FK_OK);
     fk__cell_hold(worker, cell);
 }

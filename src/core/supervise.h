@@ -52,6 +52,9 @@ void fk__cell_order_revival(fk_local *local, fk_cell *child);
 void fk__cell_hold(fk_worker *worker, fk_cell *cell);
 /* A failure that the parent need not hear of any more: the actor ends. */
 void fk__cell_retract(fk_cell *cell);
+/* It goes on, by an order of its parent; who may have given that for another reason, and not have
+ * heard of the failure yet. */
+void fk__cell_settle(fk_cell *cell);
 /* The word of a cell that has ended; true: the signal has to be sent, false: it is on its way. */
 bool fk__cell_report_end(fk_cell *cell);
 
