@@ -119,12 +119,18 @@ static fk_err begin_anew(fk_worker *worker, fk_cell *cell, fk_err why, fk_failur
     return props->start != NULL ? props->start(&worker->ctx, cell->state) : FK_OK;
 }
 
+static bool waits_for_children(const fk_cell *cell)
+{
+    if (!keeps_children(cell)) return cell->children_count != 0;
+    FK_ASSERT(cell->extras != NULL); /* spawn.c */
+    return cell->extras->awaited != 0;
+}
+
 void fk__cell_try_restart(fk_worker *worker, fk_cell *cell)
 {
     fk_failure_phase phase;
     if (cell->life != FK_LIFE_RESTARTING) return;
-    bool waits = keeps_children(cell) ? cell->extras->awaited != 0 : cell->children_count != 0;
-    if (waits && FK_SAFEGUARD(RESTART_WAITS)) return;
+    if (waits_for_children(cell) && FK_SAFEGUARD(RESTART_WAITS)) return;
     /* Still in the word: nobody has failed since. */
     fk_err why = (fk_err)(fk__half_load(&cell->ended.word, FK_RELAXED) >> FK_WORD_ERROR_SHIFT);
     if (FK_SAFEGUARD(RESTART_FRESH)) state_renew(cell);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* How a system begins: requirements 002 (guardians) and 003 (guardians as handles), one test each. */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/boot.h"
@@ -74,8 +75,8 @@ TEST(r002_hierarchy_has_user_system_temp_dead_letters_and_extra_names)
     boot_finish(boot);
     check_at(fk_guardian(s.r.sys, FK_GUARDIAN_ROOT), "/");
     for (size_t i = 0; i < 5; i++) {
-        char text[64] = "fraktor://test";
-        strcat(text, PATHS[i]);
+        char text[64];
+        snprintf(text, sizeof(text), "fraktor://test%s", PATHS[i]);
         CHECK_OK(fk_resolve(s.r.sys, fk_str_of(text), &ref, NULL));
         check_at(ref, PATHS[i]);
     }

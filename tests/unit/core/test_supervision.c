@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What becomes of an actor that fails: directives, strategies, and the corners between them. */
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/stage.h"
@@ -180,24 +182,23 @@ TEST(one_for_one_leaves_the_siblings_alone)
     stage_end(&s);
 }
 
-static void sort_words(char *text)
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void sort_words(char *text, size_t size)
 {
     char *word[32], copy[STAGE_DIARY];
-    size_t count = 0;
-    strcpy(copy, text);
-    for (char *w = strtok(copy, " "); w != NULL && count < 32; w = strtok(NULL, " "))
+    size_t count = 0, len = 0;
+    snprintf(copy, sizeof(copy), "%s", text);
+    for (char *w = strtok(copy, " "); w != NULL && count < 32; w = strtok(NULL, " ")) {
         word[count++] = w;
-    for (size_t i = 1; i < count; i++) {
-        for (size_t j = i; j > 0 && strcmp(word[j - 1], word[j]) > 0; j--) {
-            char *swap = word[j];
-            word[j] = word[j - 1];
-            word[j - 1] = swap;
-        }
     }
+    qsort(word, count, sizeof(word[0]), by_text);
     text[0] = '\0';
     for (size_t i = 0; i < count; i++) {
-        if (i != 0) strcat(text, " ");
-        strcat(text, word[i]);
+        len += (size_t)snprintf(text + len, size - len, "%s%s", i != 0 ? " " : "", word[i]);
     }
 }
 
@@ -205,7 +206,7 @@ static void sort_words(char *text)
 static void expect_sorted(const char *words)
 {
     rig_run(&s.r);
-    sort_words(s.diary);
+    sort_words(s.diary, sizeof(s.diary));
     s.len = strlen(s.diary);
     stage_expect(&s, words);
 }
