@@ -35,7 +35,7 @@ enum {
     KERNEL_CLASSES = 4, /* size classes of the pool that are used */
     ARENA_SIZE = 1024 * 1024,
     EXTENTS_MAX = 64,
-    SMALL = 64,
+    SMALL_EXTENT = 1024,
     CHECK_EVERY = 4096 /* schedules between looks at the whole arena */
 };
 
@@ -44,6 +44,7 @@ typedef struct kernel_config {
     uint32_t throughput;
     bool direct;
     uint32_t replay; /* events kept; 0: none */
+    bool is_whole; /* /system and the others run, too */
 } kernel_config;
 
 /* What the harness counts; zeroed by kernel_start(). */
@@ -118,7 +119,7 @@ static void arena_save(void)
 {
     for (uint32_t i = 0; i < the_arena.extents; i++) {
         extent *e = &the_arena.extent[i];
-        if (e->size <= SMALL) continue; /* a schedule that fails leaves what it wrote there */
+        if (e->size <= SMALL_EXTENT) continue; /* what is zero now need not stay so */
         while (e->used > 0 && arena_memory[e->at + e->used - 1] == 0) e->used--;
         /* Empty now; no schedule sees more actors end than that. */
         if (e->size == sizeof(fk_obituaries)) e->used = offsetof(fk_obituaries, entry[16]);
@@ -319,7 +320,10 @@ static void kernel_make(const kernel_config *config)
                                        .events_replay =
                                            config->replay != 0 ? config->replay : FK_REPLAY_NONE };
     fk_system *sys;
-    if (kernel_boot(&system_config, config->workers, &sys) != FK_OK) kernel_die("no system");
+    fk_err err = config->is_whole
+                     ? fk__system_create(&system_config, &KERNEL_PORT, config->workers, &sys)
+                     : kernel_boot(&system_config, config->workers, &sys);
+    if (err != FK_OK) kernel_die("no system");
     sys->host.reporting = kernel_reporting;
     for (uint32_t i = 0; !config->direct && i < KERNEL_LOCALS; i++) warm(&sys->outside[i].cache);
     for (uint32_t i = 0; !config->direct && i < config->workers; i++) {
