@@ -186,9 +186,20 @@ if(TARGET fraktor-sim)
     fk_add_test(sim_kernel TIMEOUT 120
         COMMAND fraktor-sim kernel --seed 1 --runs 1000 --json)
     fk_fiber_test(sim_kernel)
+    fk_add_test(sim_lifecycle TIMEOUT 120
+        COMMAND fraktor-sim lifecycle --seed 1 --runs 1000 --json)
+    fk_fiber_test(sim_lifecycle)
+    # Two systems, each cut at 900 steps of its end.
+    fk_add_test(sim_termination TIMEOUT 120
+        COMMAND fraktor-sim termination --seed 0 --runs 1800 --json)
+    fk_fiber_test(sim_termination)
     if(NOT FK_SANITIZE) # mutants corrupt memory, and a sanitizer would end the whole search
+        fk_add_test(sim_supervision TIMEOUT 120
+            COMMAND fraktor-sim supervision --seed 1 --runs 2 --json)
         fk_add_test(sim_mutants TIMEOUT 300
             COMMAND fraktor-sim kernel --mutants --json)
+        fk_add_test(sim_lifecycle_mutants TIMEOUT 300
+            COMMAND fraktor-sim lifecycle --mutants --json)
     endif()
 endif()
 
