@@ -58,12 +58,30 @@ void fk__kernel_watch_pause(void)
     for (uint32_t i = 0; i < sys->dispatch.workers; i++) check_worker(sys->dispatch.worker[i]);
 }
 
+static bool is_ready(const fk_worker *worker)
+{
+    return fk__word_load(&worker->next, FK_RELAXED) != 0 ||
+           fk__word_load(&worker->inbox, FK_RELAXED) != 0 || fk__ready_len(worker) != 0 ||
+           worker->overflow_first != NULL;
+}
+
+bool fk__kernel_is_quiet(void)
+{
+    const fk_system *sys = fk__kernel.sys;
+    bool is_busy = fk__word_load(&sys->dispatch.inject, FK_RELAXED) != 0;
+    for (uint32_t i = 0; i < sys->dispatch.workers; i++) {
+        is_busy = is_busy || is_ready(sys->dispatch.worker[i]);
+    }
+    for (const fk_worker *w = sys->dispatch.pinned; w != NULL; w = w->pinned_next) {
+        is_busy = is_busy || is_ready(w);
+    }
+    return !is_busy;
+}
+
 static void check_nothing_ready(const fk_worker *worker)
 {
-    bool is_ready = fk__word_load(&worker->next, FK_RELAXED) != 0 ||
-                    fk__word_load(&worker->inbox, FK_RELAXED) != 0 || fk__ready_len(worker) != 0 ||
-                    worker->overflow_first != NULL;
-    if (is_ready) fk__world_fail("A5", "worker %u sleeps on ready actors", (unsigned)worker->id);
+    if (is_ready(worker))
+        fk__world_fail("A5", "worker %u sleeps on ready actors", (unsigned)worker->id);
 }
 
 /* A timer that finds no memory tries again each tick, for ever if need be: there is an end to all
@@ -273,7 +291,8 @@ void fk__kernel_check_end(void)
     fk__alarm_check_ended();
     fk__call_check_ended();
     if (fk__world_bytes() != 0) fk__world_fail("A14", "%zu bytes are left", fk__world_bytes());
-    if (l->received == 0 && !l->is_disturbed && !l->is_supervised && fk__world_swarm()->stop_at == 0) {
+    if (l->received == 0 && !l->is_disturbed && !l->is_supervised &&
+        fk__world_swarm()->stop_at == 0) {
         fk__world_fail("progress", "no message was handled");
     }
 }

@@ -53,6 +53,8 @@ void fk__kernel_destroy(fk_system *sys);
 void fk__kernel_watch_pause(void);
 /* False: some worker is in the middle of something. */
 bool fk__kernel_watch_rest(fk_time next);
+/* Nobody waits for a worker, though some may sleep in the middle of something. */
+bool fk__kernel_is_quiet(void);
 void fk__kernel_check_end(void);
 /* Notes how the machine of the run is. */
 void fk__kernel_note_machine(const fk_swarm *swarm);

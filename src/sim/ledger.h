@@ -175,13 +175,13 @@ typedef struct fk_person {
     bool is_spawned; /* the spawn returned */
     bool has_start, is_pinned;
     bool is_started, is_stillborn, is_stopping, is_gone;
-    bool is_busy;    /* a hook or receive is running */
+    bool is_busy;      /* a hook or receive is running */
     bool is_receiving; /* a message: it looks at its signals before the next one */
-    bool is_parting; /* in its stop hook, perhaps for the last time */
-    bool is_leaving; /* must handle nothing more */
-    bool is_held;    /* at this rest, it or one above it waits for a supervisor */
-    bool is_asked;   /* somebody asked it to stop, or is about to */
-    bool is_told;    /* ... and that call has returned */
+    bool is_parting;   /* in its stop hook, perhaps for the last time */
+    bool is_leaving;   /* must handle nothing more */
+    bool is_held;      /* at this rest, it or one above it waits for a supervisor */
+    bool is_asked;     /* somebody asked it to stop, or is about to */
+    bool is_told;      /* ... and that call has returned */
     bool is_poisoned;
     uint32_t after_told; /* messages begun since */
     uint32_t held;       /* number of the mail or alarm being handled; 0: none */

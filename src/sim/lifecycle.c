@@ -124,7 +124,7 @@ static void note_sure_hooks(void)
 static void watch_rest(fk_time next)
 {
     if (fk__kernel.sys == NULL) return;
-    if (fk__kernel.drowsy == 0) fk__lives_mark_held();
+    if (fk__kernel_is_quiet()) fk__lives_mark_held();
     if (!fk__kernel_watch_rest(next)) return;
     fk__lives_check_rest();
     note_sure_hooks();

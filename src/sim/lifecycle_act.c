@@ -162,8 +162,8 @@ void fk__lifecycle_kill(uint32_t actor)
 static void kill_any(void)
 {
     uint32_t actor = fk__kernel_pick();
-    bool is_spared = actor == FK_NOBODY || (v->soul[actor].is_extra &&
-                                            (fk__lifecycle.cut != 0 || !fk__world_one_in(16)));
+    bool is_spared = actor == FK_NOBODY ||
+                     (v->soul[actor].is_extra && (fk__lifecycle.cut != 0 || !fk__world_one_in(16)));
     if (!is_spared) fk__lifecycle_kill(actor);
 }
 

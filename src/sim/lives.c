@@ -71,6 +71,16 @@ static bool is_stash_empty(uint32_t actor)
     return cell == NULL || cell->extras == NULL || cell->extras->stash.count == 0;
 }
 
+void fk__soul_release(uint32_t actor)
+{
+    for (uint32_t i = 0; i < l->person_count; i++) {
+        if (!v->soul[i].is_held) continue;
+        uint32_t above = l->person[i].parent;
+        while (above != FK_NOBODY && above != actor) above = l->person[above].parent;
+        if (above == actor) v->soul[i].is_held = false;
+    }
+}
+
 /* The first sign of a new life. What it waits for must have come true. */
 static void renew(uint32_t actor)
 {
@@ -83,9 +93,9 @@ static void renew(uint32_t actor)
             fk__world_fail("A8", "a%u restarts before its child a%u has ended", (unsigned)actor,
                            (unsigned)i);
         }
-        v->soul[i].is_held = false;
         v->soul[i].is_escalated = false;
     }
+    fk__soul_release(actor);
     s->is_granted = s->is_parted = s->is_failed = s->must_restart = s->is_unstarted = false;
     s->is_escalated = false;
     s->is_renewed = true;
@@ -295,9 +305,10 @@ void fk__soul_spawned(uint32_t actor, fk_err err, fk_ref ref)
 
 /* ---- at rest ---------------------------------------------------------------------------------------- */
 
+/* Through a parent that is busy it has not come yet. */
 static bool is_below_failure(uint32_t actor)
 {
-    while (actor != FK_NOBODY) {
+    while (actor != FK_NOBODY && !l->person[actor].is_busy) {
         if (v->soul[actor].is_failed) return true;
         actor = l->person[actor].parent;
     }
@@ -310,7 +321,7 @@ void fk__lives_mark_held(void)
     for (uint32_t i = 0; i < l->person_count; i++) {
         fk_person *p = &l->person[i];
         p->is_held = !p->is_gone && is_below_failure(i);
-        if (!p->is_held || p->is_busy || v->soul[i].is_failed) continue;
+        if (!p->is_held || v->soul[i].is_failed) continue;
         FK_SOMETIMES_HIT(HELD_AT_REST);
         v->soul[i].is_held = true;
         v->soul[i].allowance = 0;

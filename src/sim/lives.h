@@ -78,7 +78,7 @@ typedef struct fk_soul {
     fk_directive drawn;
     fk_time decided_at;
     bool is_restarting_crowd, is_stopping_crowd; /* some time, all children of /user */
-    uint32_t escalating; /* has to fail with this number, plus 1 */
+    uint32_t escalating;                         /* has to fail with this number, plus 1 */
     /* Its parent has failed and that has reached it: messages that it may still begin. */
     bool is_held;
     uint32_t allowance;
@@ -137,7 +137,7 @@ uint32_t fk__soul_find(fk_ref ref);
 void fk__soul_spawned(uint32_t actor, fk_err err, fk_ref ref);
 /* What its system publishes. */
 void fk__lives_event(const fk_event *event);
-/* Everybody sleeps. */
+/* Everybody sleeps, some perhaps while deciding: by now all who are below a failure know. */
 void fk__lives_mark_held(void);
 void fk__lives_check_rest(void);
 void fk__lives_check_ended(void);
@@ -149,6 +149,8 @@ static inline bool fk__soul_has_lived(const fk_soul *s)
 {
     return s->is_parted || (s->is_unstarted && s->fell_anew);
 }
+/* It is not held any more: who is below it may go on, as far as it is concerned. */
+void fk__soul_release(uint32_t actor);
 void fk__soul_begin_start(uint32_t actor, fk_ref self, bool is_after);
 /* A hook or receive is about to return that. */
 void fk__soul_falls(uint32_t actor, fk_err err, uint32_t number, fk_failure_phase phase);

@@ -35,7 +35,8 @@ static void check_fall(uint32_t actor, const fk_fall *fall)
 {
     fk_soul *s = &v->soul[actor];
     if (s->falling.err != FK_OK) {
-        if (!is_same_fall(&s->falling, fall)) fk__world_fail("A15", "a%u: not the failure it had", (unsigned)actor);
+        if (!is_same_fall(&s->falling, fall))
+            fk__world_fail("A15", "a%u: not the failure it had", (unsigned)actor);
     } else if (fall->phase == FK_PHASE_CHILD) {
         bool is_it = s->escalating != 0 && (s->escalating == fall->number + 1);
         if (!is_it) fk__world_fail("A8", "a%u fails for no child", (unsigned)actor);
@@ -60,7 +61,7 @@ void fk__soul_failed(const fk_failure *failure)
     s->falling.err = FK_OK;
     if (s->is_failed) fk__world_fail("A3", "a%u fails while it is held", (unsigned)actor);
     s->is_failed = true;
-    if (s->is_extra) l->is_stopping = true; /* the root's strategy */
+    if (s->is_extra) l->is_stopping = true;                         /* the root's strategy */
     if (s->undecided_count == FK_UNDECIDED_MAX) falls_forget(s, 1); /* restarts covered them up */
     s->undecided[s->undecided_count++] = fall;
     if (fall.phase != FK_PHASE_START && fall.phase != FK_PHASE_RESTART) return;
@@ -287,7 +288,8 @@ void fk__soul_supervised(const fk_event *event)
     if (!p->is_deciding) fk__world_fail("A15", "a%u: nobody decided", (unsigned)child);
     p->is_deciding = false;
     check_directive(p, child, event->directive);
-    bool is_counted = p->strategy.kind == FK_ONE_FOR_ONE && !c->count.is_unsure && !l->may_lack_memory;
+    bool is_counted =
+        p->strategy.kind == FK_ONE_FOR_ONE && !c->count.is_unsure && !l->may_lack_memory;
     if (is_counted && event->count != c->count.total) {
         fk__world_fail("A15", "a%u: %u restarts are said, there were %u", (unsigned)child,
                        (unsigned)event->count, (unsigned)c->count.total);
@@ -317,7 +319,7 @@ void fk__soul_resumed(uint32_t actor)
     s->is_failed = s->may_resume = false;
     for (uint32_t i = 0; i < l->person_count; i++) {
         if (l->person[i].parent != actor || l->person[i].is_gone) continue;
-        v->soul[i].is_held = false;
         v->soul[i].is_escalated = false;
     }
+    fk__soul_release(actor);
 }

@@ -15,7 +15,8 @@ const fk_scenario fk__scenarios[] = {
     { "kernel", "one system, everything the public API offers", fk__kernel_run, FK_IN_KERNEL },
     { "lifecycle", "failures, supervision, death watch, termination", fk__lifecycle_run,
       FK_IN_LIFECYCLE },
-    { "termination", "the end of a system, disturbed at each of its steps", fk__termination_run, 0 },
+    { "termination", "the end of a system, disturbed at each of its steps", fk__termination_run,
+      0 },
     { "supervision", "500 actors, 500,000 failures and pings", fk__supervision_run, 0 },
     { NULL, NULL, NULL, 0 },
 };

@@ -142,7 +142,8 @@ static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     t.ended++;
     fk__ledger.received++;
     if (p->is_failed) fk__world_fail("A3", "%u: its failure is undecided", (unsigned)s->place);
-    if (s->handled++ != p->handled++) fk__world_fail("A8", "%u: another's state", (unsigned)s->place);
+    if (s->handled++ != p->handled++)
+        fk__world_fail("A8", "%u: another's state", (unsigned)s->place);
     if (t.is_last_round) p->is_answering = true;
     p->is_busy = false;
     if (b->is_failing == 0) return FK_OK;
@@ -165,7 +166,8 @@ static fk_directive decide(fk_ctx *ctx, void *state, const fk_failure *failure)
     uint32_t first = s != NULL ? s->place * BREADTH + 1 : 0;
     uint32_t child = first;
     while (child < ACTORS && !fk_ref_equal(t.place[child].ref, failure->actor)) child++;
-    if (child >= (s != NULL ? first + BREADTH : 1)) fk__world_fail("A4", "decides about a stranger");
+    if (child >= (s != NULL ? first + BREADTH : 1))
+        fk__world_fail("A4", "decides about a stranger");
     place *p = &t.place[child];
     if (p->decided == number) fk__world_fail("A8", "%u: decided twice", (unsigned)child);
     p->decided = number;

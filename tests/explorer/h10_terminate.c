@@ -31,8 +31,8 @@ static const kernel_config WHOLE = { .workers = 1, .direct = true, .is_whole = t
 
 static uint32_t phase_of(const char *name)
 {
-    static const char *const NAMES[PHASES] = { "booting", "running",         "stopping_user",
-                                               "hooks",   "stopping_system", "stopping_root",
+    static const char *const NAMES[PHASES] = { "booting",   "running",         "stopping_user",
+                                               "hooks",     "stopping_system", "stopping_root",
                                                "terminated" };
     uint32_t i = 0;
     while (i < PHASES - 1 && strcmp(NAMES[i], name) != 0) i++;
@@ -99,7 +99,8 @@ static void ask(fk_system *sys, uint32_t how)
     else if (how == BY_FORCE)
         (void)fk_terminate_now(sys);
     else
-        (void)fk_stop(sys, fk_guardian(sys, how == BY_USER ? FK_GUARDIAN_USER : FK_GUARDIAN_SYSTEM));
+        (void)fk_stop(sys,
+                      fk_guardian(sys, how == BY_USER ? FK_GUARDIAN_USER : FK_GUARDIAN_SYSTEM));
 }
 
 static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg)
@@ -120,7 +121,8 @@ static void thread(void *state, uint32_t id)
     fk_ref ref;
     ask(sys, w->asks[id]);
     fk__explore_check(fk_is_terminating(sys), "asked for, and not begun");
-    fk__explore_check(fk_spawn(sys, FK_STR(""), &PROPS, &ref) == FK_E_STOPPING, "spawned at the end");
+    fk__explore_check(fk_spawn(sys, FK_STR(""), &PROPS, &ref) == FK_E_STOPPING,
+                      "spawned at the end");
     kernel_thread_ends();
 }
 
