@@ -114,7 +114,8 @@ FK_API FK_MUST_USE fk_err fk_await_stopped(fk_system *sys, fk_ref ref, fk_time t
 
 /* Begins it, and does not wait. Any thread, inside actors too; once is enough, more does no harm. */
 FK_API fk_err fk_terminate(fk_system *sys);
-/* By force: everybody stops at once, and hooks are not asked. */
+/* By force: everybody stops at once, and hooks are not asked. The event of a step that another thread
+ * takes at that moment may be missing. */
 FK_API fk_err fk_terminate_now(fk_system *sys);
 FK_API bool fk_is_terminating(fk_system *sys);
 /* Waits from outside. FK_E_TIMEOUT; FK_E_STATE from inside; FK_E_UNSUPPORTED without port->wait. */

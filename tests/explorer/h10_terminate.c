@@ -63,7 +63,10 @@ static void start(world *w, const kernel_config *config, uint32_t first, uint32_
     w->asks[0] = first;
     w->asks[1] = second;
     w->is_whole = config->is_whole;
-    sys->on_event = on_event;
+    fk_subscription subscription;
+    fk_err subscribed =
+        fk_subscribe(sys, FK_TOPIC_TERMINATION, FK_LEVEL_DEBUG, on_event, NULL, &subscription);
+    fk__explore_check(subscribed == FK_OK, "no subscription");
     for (uint32_t i = 0; i < 2; i++) {
         fk_err err = fk_on_termination(sys, farewell, (void *)(uintptr_t)i);
         fk__explore_check(err == FK_OK, "no farewell");
@@ -139,7 +142,10 @@ static void finish(void *state)
         fk__explore_check(w->reached[i] <= 1, "a step was made twice");
         reached += w->reached[i];
     }
+    bool is_forced = w->asks[0] == BY_FORCE || w->asks[1] == BY_FORCE;
     for (; at > FK_TERMINATION_RUNNING; at = w->came_from[at]) {
+        /* Force may end the stream before the thread that took the first step has said so. */
+        if (is_forced && at == FK_TERMINATION_USER && w->reached[at] == 0) break;
         fk__explore_check(w->reached[at] == 1, "a step from nowhere");
         steps++;
     }
