@@ -7,7 +7,8 @@
 struct fk_box {
     fk_lock lock;
     uint32_t slot, generation; /* whom it serves; generation 0: nobody */
-    uint32_t count, capacity;
+    uint32_t capacity;
+    fk_half count; /* changed under the lock, looked at by anybody */
     fk_overflow overflow;
     bool is_poisoned; /* what comes now comes after the end */
     fk_node *first, *last;
@@ -17,6 +18,16 @@ struct fk_box {
     fk_box *next;     /* free boxes */
     fk_box *all;      /* every box */
 };
+
+static uint32_t count_of(const fk_box *box)
+{
+    return fk__half_load(&box->count, FK_RELAXED);
+}
+
+static void count_set(fk_box *box, uint32_t count)
+{
+    fk__half_store(&box->count, count, FK_RELAXED);
+}
 
 static void *node_next(const fk_node *node)
 {
@@ -67,7 +78,7 @@ fk_node *fk__box_close(fk_local *local, fk_box *box)
     fk_node *first = box->first;
     bool waiters = box->waiters != 0;
     box->first = box->last = NULL;
-    box->count = 0;
+    count_set(box, 0);
     box->generation = 0;
     fk__mem_unlock(&sys->mem, &box->lock);
     if (waiters && FK_SAFEGUARD(BOX_WAKE)) room_notify(sys, box);
@@ -100,7 +111,7 @@ static fk_node *take_first(fk_box *box)
     if (node == NULL) return NULL;
     box->first = node_next(node);
     if (box->first == NULL) box->last = NULL;
-    box->count--;
+    count_set(box, count_of(box) - 1);
     return node;
 }
 
@@ -112,7 +123,7 @@ static void append(fk_box *box, fk_node *node)
     else
         box->first = node;
     box->last = node;
-    box->count++;
+    count_set(box, count_of(box) + 1);
 }
 
 /* The first that may be dropped: whoever watches is told, come what may. NULL: there is none. */
@@ -126,7 +137,7 @@ static fk_node *take_oldest(fk_box *box)
     if (node == NULL || before == NULL) return node == NULL ? NULL : take_first(box);
     fk__word_store(&before->link.next, (uintptr_t)node_next(node), FK_RELAXED);
     if (box->last == node) box->last = before;
-    box->count--;
+    count_set(box, count_of(box) - 1);
     return node;
 }
 
@@ -160,14 +171,14 @@ fk_err fk__box_push(fk_local *local, fk_cell *cell, fk_node *node, bool *was_emp
     if (box == NULL) return FK_E_DEAD;
     fk__mem_lock(&sys->mem, &box->lock);
     bool is_poison = node->type == &fk_type_poison; /* gets through, once */
-    bool is_full = box->count >= box->capacity && !is_poison && FK_SAFEGUARD(CAPACITY);
+    bool is_full = count_of(box) >= box->capacity && !is_poison && FK_SAFEGUARD(CAPACITY);
     if (!box_serves(box, cell, node->generation) || box->is_poisoned)
         err = FK_E_DEAD;
     else if (is_full)
         err = make_room(box, node, &dropped, &reason);
     if (err == FK_E_FULL) *wait = box->overflow == FK_OVERFLOW_BLOCK;
     if (err == FK_OK && dropped != node) {
-        *was_empty = box->count == 0;
+        *was_empty = count_of(box) == 0;
         box->is_poisoned = is_poison;
         append(box, node);
     }
@@ -196,7 +207,7 @@ void fk__box_wait(fk_system *sys, fk_cell *cell, uint32_t generation)
     fk_box *box = fk__word_ptr(&cell->box, FK_ACQUIRE);
     if (box == NULL) return;
     fk__mem_lock(&sys->mem, &box->lock);
-    bool full = box_serves(box, cell, generation) && box->count >= box->capacity;
+    bool full = box_serves(box, cell, generation) && count_of(box) >= box->capacity;
     uint32_t seen = fk__half_load(&box->room, FK_ACQUIRE);
     if (full) box->waiters++;
     fk__mem_unlock(&sys->mem, &box->lock);
@@ -244,10 +255,16 @@ fk_node *fk__box_pop(fk_box *box, fk_system *sys)
     /* When half empty, so that a flood of waiters is not woken one by one; but others may keep it
      * fuller than that, so also after as many messages. */
     box->popped = box->waiters != 0 ? box->popped + 1 : 0;
-    bool notify =
-        box->waiters != 0 && (box->count <= box->capacity / 2 || box->popped > box->capacity / 2);
+    bool notify = box->waiters != 0 &&
+                  (count_of(box) <= box->capacity / 2 || box->popped > box->capacity / 2);
     if (notify) box->popped = 0;
     fk__mem_unlock(&sys->mem, &box->lock);
     if (notify) room_notify(sys, box);
     return node;
+}
+
+uint32_t fk__box_count(const fk_cell *cell)
+{
+    const fk_box *box = fk__word_ptr(&cell->box, FK_ACQUIRE);
+    return box != NULL ? count_of(box) : 0;
 }

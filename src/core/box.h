@@ -36,5 +36,7 @@ fk_node *fk__box_pull(fk_box *box, fk_system *sys, bool (*is_wanted)(void *, con
                       void *arg);
 /* The owner takes the oldest; NULL when empty. */
 fk_node *fk__box_pop(fk_box *box, fk_system *sys);
+/* How many messages are in the cell's box, if it has one; any thread. Of whoever lives there by now. */
+uint32_t fk__box_count(const fk_cell *cell);
 
 #endif /* FK_CORE_BOX_H */

@@ -281,3 +281,13 @@ void fk__out_view(fk_out out, fk_ref sender, fk_msg *msg)
         msg->len = text->len;
     }
 }
+
+fk_out fk__node_out(const fk_node *node, fk_str *text)
+{
+    if ((node->flags & FK_NODE_PAYLOAD) != 0) {
+        return (fk_out){ &fk_type_payload, node_payload(node) };
+    }
+    if (!type_is_string(node->type)) return (fk_out){ node->type, node->bytes };
+    *text = (fk_str){ (const char *)node->bytes, node->len };
+    return (fk_out){ node->type, text };
+}

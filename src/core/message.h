@@ -91,6 +91,9 @@ void fk__out_double(fk_out out);
 /* The user's view of a node that is not a timer's. */
 void fk__node_view(const fk_node *node, uint32_t system, fk_msg *out);
 void fk__out_view(fk_out out, fk_ref sender, fk_msg *msg);
+/* What would make such a node, to be sent again: lent as long as the node, which keeps the contents,
+ * and the text, which is written to if need be. */
+fk_out fk__node_out(const fk_node *node, fk_str *text);
 
 static inline void fk__node_free(fk_cache *cache, fk_node *node)
 {
