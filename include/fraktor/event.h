@@ -26,7 +26,7 @@ typedef enum fk_reason {
     FK_REASON_BAD_TYPE,    /* two message types of one name but different size */
     FK_REASON_BAD_PATH,    /* sent to a text that is no path or selection */
     FK_REASON_QUARANTINED, /* the system it was meant for is quarantined */
-    FK_REASON_SEVERAL,     /* a selection matched several, and it cannot be copied */
+    FK_REASON_SEVERAL,     /* several should get it (a selection, a router): it cannot be copied */
     FK_REASON_LATE_REPLY,  /* to a question that was answered, or given up, before */
     FK_REASON_COUNT
 } fk_reason;

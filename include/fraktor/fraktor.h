@@ -17,6 +17,7 @@
  *   fraktor/path.h      actor paths: read, write, compare, resolve
  *   fraktor/registry.h  from references to paths and back; uids
  *   fraktor/select.h    sending to whoever is at a path, with wildcards
+ *   fraktor/router.h    many actors behind one reference: pools, groups, broadcast
  *   fraktor/remote.h    other systems: what waits for them, quarantine
  *   fraktor/shutdown.h  going down in phases, with tasks and deadlines
  *   fraktor/inspect.h   the tree of actors and a list of them, as text and JSON
@@ -40,6 +41,7 @@
 #include "fraktor/port.h"
 #include "fraktor/registry.h"
 #include "fraktor/remote.h"
+#include "fraktor/router.h"
 #include "fraktor/select.h"
 #include "fraktor/shutdown.h"
 #include "fraktor/system.h"

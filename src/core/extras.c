@@ -4,6 +4,7 @@
 #include "base/safeguard.h"
 #include "core/answer.h"
 #include "core/mailbox.h"
+#include "core/router.h"
 #include "core/supervise.h"
 #include "core/watch.h"
 
@@ -277,6 +278,7 @@ void fk__extras_fini(fk_worker *worker, fk_cell *cell)
     fk__timers_fini(worker, cell);
     fk__watch_end(worker, cell);
     supervision_fini(&local->cache, extras);
+    if (extras->routees != NULL) fk__routees_destroy(&local->cache, extras->routees);
     fk__cache_free(&local->cache, extras, sizeof(*extras));
     cell->extras = NULL;
 }

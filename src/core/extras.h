@@ -31,6 +31,8 @@ typedef struct fk_wound {
     char detail[128];
 } fk_wound;
 
+typedef struct fk_routees fk_routees;
+
 struct fk_extras {
     fk_nodes stash;
     fk_nodes front; /* unstashed: before everything else */
@@ -41,10 +43,11 @@ struct fk_extras {
     fk_receive_fn *behaviour;
     uint32_t behaviour_count, behaviour_capacity;
     fk_timers timers;
-    fk_map watching;  /* whom it watches: fk_vigil */
-    fk_map tallies;   /* how often its children were restarted: fk_tally */
-    fk_wound *wound;  /* why it failed last; while FAILED is in its word, under children_lock */
-    uint32_t awaited; /* children that its restart waits for */
+    fk_map watching;     /* whom it watches: fk_vigil */
+    fk_map tallies;      /* how often its children were restarted: fk_tally */
+    fk_routees *routees; /* of a router */
+    fk_wound *wound;     /* why it failed last; while FAILED is in its word, under children_lock */
+    uint32_t awaited;    /* children that its restart waits for */
     struct fk_asking *asks; /* questions that have not been answered: see answer.h */
 };
 

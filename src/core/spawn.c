@@ -234,6 +234,11 @@ fk_err fk__proxy_open(fk_local *local, fk_proxy *proxy, fk_ref *out)
     return FK_OK;
 }
 
+fk_err fk__props_check(const fk_props *props)
+{
+    return props != NULL ? props_check(props) : FK_E_INVALID;
+}
+
 /* What both public functions check of their arguments. */
 static fk_err name_check(const fk_system *sys, fk_str name, const fk_ref *out)
 {

@@ -9,6 +9,9 @@
 FK_MUST_USE fk_err fk__spawn(fk_local *local, fk_cell *parent, fk_str name, const uint64_t *uid,
                              const fk_props *props, fk_ref *out);
 
+/* FK_E_INVALID, FK_E_STRATEGY: nobody can be made of them. */
+FK_MUST_USE fk_err fk__props_check(const fk_props *props);
+
 /* Makes a ref for a proxy, which must stay as long as the system. FK_E_NOMEM, FK_E_LIMIT. */
 FK_MUST_USE fk_err fk__proxy_open(fk_local *local, fk_proxy *proxy, fk_ref *out);
 

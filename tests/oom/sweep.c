@@ -613,7 +613,8 @@ TEST(sweep_every_allocation_of_every_scenario)
         all += sweep_in_all_ways(&SCENARIOS[i]);
     }
     static const scenario *const MORE[] = { SWEEP_PATHS, SWEEP_SHUTDOWN,    SWEEP_EVENTS,
-                                            SWEEP_LIVES, SWEEP_SUPERVISION, SWEEP_ASK };
+                                            SWEEP_LIVES, SWEEP_SUPERVISION, SWEEP_ASK,
+                                            SWEEP_ROUTERS };
     for (size_t i = 0; i < sizeof(MORE) / sizeof(MORE[0]); i++) {
         for (const scenario *what = MORE[i]; what->name != NULL; what++, scenarios++) {
             all += sweep_in_all_ways(what);

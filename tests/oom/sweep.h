@@ -37,6 +37,8 @@ extern const scenario SWEEP_LIVES[];
 extern const scenario SWEEP_SUPERVISION[];
 /* sweep_ask.c: the same for questions and names under /temp. */
 extern const scenario SWEEP_ASK[];
+/* sweep_routers.c: the same. */
+extern const scenario SWEEP_ROUTERS[];
 
 /* The only error there may be. */
 static inline bool note(sweep *s, fk_err err)
