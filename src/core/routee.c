@@ -19,14 +19,14 @@ fk_err fk__routees_begin(fk_ctx *ctx)
 {
     fk_local *local = &fk__ctx_worker(ctx)->local;
     FK_TRY(fk__extras_need(local, ctx->cell));
-    fk_extras *extras = ctx->cell->extras;
-    if (extras->routees == NULL) {
-        fk_routees *all = fk__cache_alloc(&local->cache, sizeof(*all), FK_SITE("router"));
+    fk_routees *all = ctx->cell->extras->routees;
+    if (all == NULL) {
+        all = fk__cache_alloc(&local->cache, sizeof(*all), FK_SITE("router"));
         if (all == NULL) return local->cache.err;
         *all = (fk_routees){ .rng = { rng_seed(local->sys) } };
-        extras->routees = all;
+        ctx->cell->extras->routees = all;
     }
-    extras->routees->count = 0; /* what an attempt to start has left behind has been stopped */
+    all->count = 0; /* what an attempt to start has left behind has been stopped */
     return FK_OK;
 }
 

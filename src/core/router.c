@@ -103,13 +103,12 @@ static void pool_resize(fk_ctx *ctx, const fk_router *router, uint32_t n)
         router_complain(ctx, err, FK_STR("the pool does not have the size asked for"));
 }
 
-static fk_err router_obey(fk_ctx *ctx, const fk_router *router, const fk_msg *msg)
+static fk_err router_obey(fk_ctx *ctx, const fk_router *router, const fk_router_order *order)
 {
-    const fk_router_order *order = msg->data;
     fk_err err = FK_OK;
     switch (order->verb) {
     case VERB_RESIZE:
-        if (!router->is_pool) return fk_unhandled(ctx, msg);
+        if (!router->is_pool) return fk_unhandled(ctx, &ctx->msg);
         pool_resize(ctx, router, order->count);
         break;
     case VERB_ADD: err = fk__routees_add(ctx, order->routee); break;
@@ -148,11 +147,13 @@ static fk_err router_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     const fk_router *router = state;
     const fk_terminated *terminated = FK_AS(fk_terminated, msg);
+    const fk_router_order *order = fk_msg_data_if(msg, &ORDER, sizeof(*order));
+    const fk_broadcast *broadcast = fk_msg_data_if(msg, &BROADCAST, sizeof(*broadcast));
     if (terminated != NULL) return router_bereave(ctx, router, terminated->actor);
-    if (msg->type == &ORDER) return router_obey(ctx, router, msg);
+    if (order != NULL) return router_obey(ctx, router, order);
     if (msg->type == &fk_type_fk_routees_ask) return router_answer(ctx);
-    if (msg->type == &BROADCAST)
-        fk__route_to_all(ctx, ((const fk_broadcast *)msg->data)->node);
+    if (broadcast != NULL)
+        fk__route_to_all(ctx, broadcast->node);
     else
         fk__route(ctx, router, msg);
     return FK_OK;
