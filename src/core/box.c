@@ -126,19 +126,26 @@ static void append(fk_box *box, fk_node *node)
     count_set(box, count_of(box) + 1);
 }
 
-/* The first that may be dropped: whoever watches is told, come what may. NULL: there is none. */
-static fk_node *take_oldest(fk_box *box)
+/* The first that is wanted, taken out; NULL: there is none. */
+static fk_node *take_where(fk_box *box, bool (*is_wanted)(void *, const fk_node *), void *arg)
 {
     fk_node *before = NULL, *node = box->first;
-    while (node != NULL && node->type == &fk__type_notice) {
+    while (node != NULL && !is_wanted(arg, node)) {
         before = node;
         node = node_next(node);
     }
-    if (node == NULL || before == NULL) return node == NULL ? NULL : take_first(box);
+    if (node == NULL || before == NULL) return node != NULL ? take_first(box) : NULL;
     fk__word_store(&before->link.next, (uintptr_t)node_next(node), FK_RELAXED);
     if (box->last == node) box->last = before;
     count_set(box, count_of(box) - 1);
     return node;
+}
+
+/* Whoever watches is told, come what may. */
+static bool may_be_dropped(void *arg, const fk_node *node)
+{
+    (void)arg;
+    return node->type != &fk__type_notice;
 }
 
 /* There is no room: what is dropped, or FK_E_FULL. */
@@ -146,7 +153,7 @@ static fk_err make_room(fk_box *box, fk_node *node, fk_node **dropped, fk_reason
 {
     switch (box->overflow) {
     case FK_OVERFLOW_DROP_OLDEST:
-        *dropped = take_oldest(box);
+        *dropped = take_where(box, may_be_dropped, NULL);
         if (*dropped == NULL) *dropped = node;
         *reason = FK_REASON_DROPPED_OLDEST;
         return FK_OK;
@@ -221,20 +228,8 @@ void fk__box_wait(fk_system *sys, fk_cell *cell, uint32_t generation)
 fk_node *fk__box_pull(fk_box *box, fk_system *sys, bool (*is_wanted)(void *, const fk_node *),
                       void *arg)
 {
-    fk_node *before = NULL;
     fk__mem_lock(&sys->mem, &box->lock);
-    fk_node *node = box->first;
-    while (node != NULL && !is_wanted(arg, node)) {
-        before = node;
-        node = node_next(node);
-    }
-    if (node != NULL && before == NULL) {
-        take_first(box);
-    } else if (node != NULL) {
-        fk__word_store(&before->link.next, (uintptr_t)node_next(node), FK_RELAXED);
-        if (box->last == node) box->last = before;
-        box->count--;
-    }
+    fk_node *node = take_where(box, is_wanted, arg);
     fk__mem_unlock(&sys->mem, &box->lock);
     return node;
 }
@@ -243,7 +238,7 @@ uint32_t fk__box_len(fk_box *box, const fk_cell *cell, uint32_t generation)
 {
     fk_mem *mem = &cell->sys->mem;
     fk__mem_lock(mem, &box->lock);
-    uint32_t len = box_serves(box, cell, generation) ? box->count : FK_MAILBOX_UNKNOWN;
+    uint32_t len = box_serves(box, cell, generation) ? count_of(box) : FK_MAILBOX_UNKNOWN;
     fk__mem_unlock(mem, &box->lock);
     return len;
 }
