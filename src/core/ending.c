@@ -135,6 +135,10 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
     if (has_wound || (cell->suspended & FK_HELD_FAILED) != 0) fk__cell_retract(cell);
     if (cell->extras != NULL) fk__extras_fini(worker, cell);
     fk_vigil *watchers = fk__watch_take(cell);
+    if (!FK_SAFEGUARD(NAME_FREE)) {
+        fk__watch_tell(&worker->local, watchers);
+        watchers = NULL;
+    }
     if (cell->children != NULL) fk__children_fini(&worker->local, cell);
     free_state(&worker->local, cell);
     cell->life = FK_LIFE_FREE;
@@ -151,10 +155,6 @@ bool fk__cell_try_end(fk_worker *worker, fk_cell *cell)
     fk__word_store(&cell->box, 0, FK_RELAXED);
     if (!fk__is_guardian(cell)) fk__stat_add(&worker->local.stats.stopped, 1);
     if ((gate & FK_GATE_PINNED) != 0) fk__worker_unpin(fk__word_ptr(&cell->pinned, FK_RELAXED));
-    if (!FK_SAFEGUARD(NAME_FREE)) {
-        fk__watch_tell(&worker->local, watchers);
-        watchers = NULL;
-    }
     if (parent != NULL && fk__cell_report_end(cell)) {
         fk__mailbox_signal(parent, &cell->ended.link);
         if (fk__mailbox_kick(parent)) fk__schedule(&worker->local, parent);
