@@ -42,7 +42,8 @@ FK_API FK_MUST_USE fk_err fk_boot_finish(fk_boot *boot, fk_system **out, fk_guar
 FK_API void fk_boot_abandon(fk_boot *boot);
 
 /* For code that comes too late: always FK_E_ALREADY_STARTED and an FK_EVENT_GUARDIAN. */
-FK_API fk_err fk_register_top_level(fk_system *sys, fk_str name, const fk_props *props, fk_ref *out);
+FK_API fk_err fk_register_top_level(fk_system *sys, fk_str name, const fk_props *props,
+                                    fk_ref *out);
 
 #ifdef __cplusplus
 }

@@ -51,7 +51,7 @@ typedef struct fk_system_config {
     void *user;          /* first argument of the callbacks */
     fk_dead_letter_fn on_dead_letter;
     fk_failure_fn on_failure;
-    fk_event_fn on_event;      /* a subscription to FK_TOPIC_ALL, from the start */
+    fk_event_fn on_event; /* a subscription to FK_TOPIC_ALL, from the start */
     /* Instead of a guardian that does nothing but have children: what is sent to /user comes here.
      * Its restart hooks are not used: it keeps its children. user_strategy, when not NULL, takes the
      * place of the strategy in it. */

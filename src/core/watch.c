@@ -310,6 +310,7 @@ fk_err fk__watch(fk_local *local, fk_cell *cell, fk_ref actor, const fk_out *msg
     if (old != NULL) return msg == NULL && old->message == NULL ? FK_OK : FK_E_STATE;
     FK_TRY(fk__map_reserve(&local->cache, watching, FK_SITE("table of watches")));
     FK_TRY(vigil_create(local, cell, actor, msg, &vigil));
+    FK_ASSERT(vigil != NULL);
     fk__map_put(watching, key_of(actor), vigil);
     /* It may be dead: then its cell says so. A ref that never had one is answered from here. */
     if (actor.system == local->sys->id && fk__slots_at(&local->sys->slots, actor.slot) != NULL)

@@ -44,7 +44,7 @@ typedef struct kernel_config {
     uint32_t throughput;
     bool direct;
     uint32_t replay; /* events kept; 0: none */
-    bool is_whole; /* /system and the others run, too */
+    bool is_whole;   /* /system and the others run, too */
 } kernel_config;
 
 /* What the harness counts; zeroed by kernel_start(). */

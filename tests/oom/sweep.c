@@ -612,8 +612,8 @@ TEST(sweep_every_allocation_of_every_scenario)
     for (size_t i = 0; i < sizeof(SCENARIOS) / sizeof(SCENARIOS[0]); i++, scenarios++) {
         all += sweep_in_all_ways(&SCENARIOS[i]);
     }
-    static const scenario *const MORE[] = { SWEEP_PATHS, SWEEP_SHUTDOWN,    SWEEP_EVENTS,
-                                            SWEEP_LIVES, SWEEP_SUPERVISION, SWEEP_ASK,
+    static const scenario *const MORE[] = { SWEEP_PATHS,  SWEEP_SHUTDOWN,    SWEEP_EVENTS,
+                                            SWEEP_LIVES,  SWEEP_SUPERVISION, SWEEP_ASK,
                                             SWEEP_ROUTERS };
     for (size_t i = 0; i < sizeof(MORE) / sizeof(MORE[0]); i++) {
         for (const scenario *what = MORE[i]; what->name != NULL; what++, scenarios++) {
