@@ -10,8 +10,8 @@ typedef struct sweep {
     rig r;
     fk_ref doer;
     bool direct, stays;
-    bool may_fail;          /* actors of the scenario fail on purpose */
-    uint64_t calls, failed; /* operations, and those that failed */
+    bool may_fail;                  /* actors of the scenario fail on purpose */
+    _Atomic uint64_t calls, failed; /* operations, and those that failed */
     _Atomic int made, dropped;
     _Atomic bool open, passed; /* a gate for threads */
     probe probe;
