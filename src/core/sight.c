@@ -69,7 +69,9 @@ bool fk__sight_take(fk_system *sys, fk_cell *cell, bool at_rest, fk_sight *out)
     /* The generation first: the parent is then this actor's, or a later one's. */
     uint32_t generation = fk__half_load(&cell->generation, FK_ACQUIRE);
     if ((generation & 1) == 0) return false;
-    if ((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) != 0) return false;
+    /* Those have no parent and nothing to show, and a promise is no actor. */
+    const uint32_t others = FK_GATE_REMOTE | FK_GATE_PROMISE;
+    if ((fk__half_load(&cell->gate, FK_RELAXED) & others) != 0) return false;
     fk_cell *parent = fk__cell_parent(cell);
     if (parent == NULL) return fk__sight_take_child(NULL, cell, at_rest, out);
     fk__mem_lock(&sys->mem, &parent->children_lock);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fraktor/ask.h"
 #include "support/rig.h"
 
 enum { CHILDREN = 3, TEXT_MAX = 1 << 16 };
@@ -203,6 +204,33 @@ TEST(inspect_a_million_actors_at_once)
 }
 
 /* ---- while actors come and go ------------------------------------------------------------- */
+
+static fk_err ask_in_vain(fk_ctx *ctx, void *arg)
+{
+    const fk_ref *asked = arg;
+    return fk_ask(ctx, *asked, FK_MSG(num, 1), 1, FK_SECONDS(1));
+}
+
+TEST(inspect_does_not_show_questions_under_way)
+{
+    rig r;
+    static probe silent;
+    rig_start(&r);
+    fk_ref asked = probe_spawn(&r, &silent);
+    fk_ref asker = doer_spawn(&r);
+    rig_run(&r);
+    fk_writer writer = page_writer(&shown);
+    size_t before = fk_dump_ps(r.sys, NULL, &writer);
+    rig_do(&r, asker, ask_in_vain, &asked);
+    CHECK_U64(silent.count, 1);
+    for (int sort = FK_DUMP_UNSORTED; sort <= FK_DUMP_BY_MEMORY; sort++) {
+        writer = page_writer(&shown);
+        CHECK_U64(fk_dump_ps(r.sys, &(fk_dump_options){ .sort = (fk_dump_sort)sort }, &writer),
+                  before);
+    }
+    CHECK_U64(fk_dump_tree(r.sys, NULL, &writer), before);
+    rig_stop(&r);
+}
 
 static fk_err churn_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
