@@ -72,6 +72,14 @@ static inline fk_reporting *fk__reporting_of(fk_system *sys)
     return sys->host.reporting != NULL ? sys->host.reporting(sys->host.ctx) : &sys->reporting;
 }
 
+/* The calling thread must not wait for actors: it runs them, or is in a callback, which the end of
+ * the system waits for. */
+static inline bool fk__is_awaited_itself(fk_system *sys)
+{
+    if (sys->host.is_inside != NULL && sys->host.is_inside(sys->host.ctx)) return true;
+    return fk__is_reporting(fk__reporting_of(sys));
+}
+
 /* event.c */
 fk_level fk__event_level(fk_event_kind kind);
 /* Calls a subscriber of the caller's round, unless this thread is in callbacks deep enough. local:

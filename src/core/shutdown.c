@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "core/shutdown.h"
 
+#include "core/event.h"
 #include "core/path.h"
 #include "core/send.h"
 
@@ -283,7 +284,7 @@ fk_err fk_shutdown_await(fk_system *sys, fk_time timeout, fk_err *outcome)
     fk_shutdown *sd;
     bool terminates;
     if (sys->mem.port.wait == NULL) return FK_E_UNSUPPORTED;
-    if (sys->host.is_inside != NULL && sys->host.is_inside(sys->host.ctx)) return FK_E_STATE;
+    if (fk__is_awaited_itself(sys)) return FK_E_STATE;
     fk_time deadline = fk__time_add(fk__system_now(sys), timeout);
     FK_TRY(fk__shutdown_need(sys, &sd));
     FK_TRY(begun_await(sd, deadline));

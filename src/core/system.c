@@ -303,7 +303,7 @@ fk_err fk_await_stopped(fk_system *sys, fk_ref ref, fk_time timeout)
     const fk_port *port = &sys->mem.port;
     if (port->wait == NULL) return FK_E_UNSUPPORTED;
     if (is_gone(sys, ref)) return FK_OK;
-    if (sys->host.is_inside != NULL && sys->host.is_inside(sys->host.ctx)) return FK_E_STATE;
+    if (fk__is_awaited_itself(sys)) return FK_E_STATE;
     fk_time deadline = fk__time_add(fk__system_now(sys), timeout);
     fk_err err = FK_OK;
     fk__half_add(&sys->waiters, 1, FK_SEQ_CST); /* pairs with fk__waiters_notify */

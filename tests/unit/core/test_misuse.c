@@ -95,6 +95,40 @@ TEST(misuse_waiting_for_oneself_is_refused)
     rig_stop(&r);
 }
 
+typedef struct impatient {
+    rig r; /* first: the callbacks' user is the rig */
+    fk_err stopped, termination, shutdown, stop;
+    int calls;
+} impatient;
+
+static void wait_in_callback(void *user, const fk_event *event)
+{
+    impatient *i = user;
+    if (event->kind != FK_EVENT_LOG) return;
+    fk_system *sys = i->r.sys;
+    i->calls++;
+    i->stopped = fk_await_stopped(sys, fk_guardian(sys, FK_GUARDIAN_USER), FK_SECONDS(60));
+    i->termination = fk_await_termination(sys, FK_SECONDS(60));
+    i->shutdown = fk_shutdown_await(sys, FK_SECONDS(60), NULL);
+    i->stop = fk_system_stop(sys);
+}
+
+TEST(misuse_waiting_in_a_callback_is_refused_on_outside_threads_too)
+{
+    static impatient i;
+    fk_subscription subscription;
+    rig_start_with(&i.r, (fk_system_config){ .workers = 2 });
+    CHECK_OK(
+        fk_subscribe(i.r.sys, FK_TOPIC_LOG, FK_LEVEL_DEBUG, wait_in_callback, &i, &subscription));
+    fk_log(i.r.sys, FK_LEVEL_ERROR, FK_REF_NONE, FK_STR("now"));
+    CHECK_U64(i.calls, 1);
+    CHECK_ERR(i.stopped, FK_E_STATE);
+    CHECK_ERR(i.termination, FK_E_STATE);
+    CHECK_ERR(i.shutdown, FK_E_STATE);
+    CHECK_ERR(i.stop, FK_E_STATE);
+    rig_stop(&i.r);
+}
+
 TEST(misuse_port_that_cannot_wait_has_no_threads)
 {
     fk_system *sys;
