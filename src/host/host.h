@@ -5,6 +5,7 @@
 /* What drives a system on Linux: threads and the words they sleep on, or one eventfd. */
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include "core/system.h"
 #include "fraktor/host.h"
@@ -42,6 +43,8 @@ fk_host *fk__host_of(fk_system *sys);
 /* Sleeps until *word differs from seen, the time is up, or for no reason. */
 void fk__host_wait(void *ctx, uint32_t *word, uint32_t seen, fk_time timeout);
 void fk__host_notify(void *ctx, uint32_t *word);
+/* As write(), but with no SIGPIPE and no EINTR. */
+ssize_t fk__host_write(int fd, const char *text, size_t len);
 
 /* The system whose actor runs on this thread, or NULL. */
 extern _Thread_local fk_system *fk__host_inside;

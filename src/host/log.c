@@ -7,7 +7,6 @@
 
 #include "fraktor/log.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "core/event.h"
 #include "fraktor/registry.h"
+#include "host/host.h"
 #include "host/line.h"
 
 enum { BURST_DEFAULT = 10, FILE_MODE = 0644, SHOWN_PATH_MAX = 1024 };
@@ -112,7 +112,7 @@ static void put_letter(fk_line *line, fk_system *sys, const fk_dead_letter *lett
 
 static void put_failure(fk_line *line, const fk_failure *failure)
 {
-    static const char *const PHASES[] = { "message", "start", "restart", "child" };
+    static const char *const PHASES[] = { "message", "start", "restart", "child", "stop" };
     fk__line_chars(line, "err", fk_err_name(failure->err));
     if (failure->type != NULL) fk__line_chars(line, "type", failure->type->name);
     if ((unsigned)failure->phase < sizeof(PHASES) / sizeof(PHASES[0])) {
@@ -157,11 +157,7 @@ static bool put_out(fk_sink *sink, fk_line *line, uint64_t suppressed)
 {
     if (suppressed != 0) fk__line_number(line, "suppressed", suppressed);
     fk__line_end(line);
-    ssize_t written;
-    do {
-        written = write(sink->fd, line->buf, line->len);
-    } while (written < 0 && errno == EINTR);
-    return written == (ssize_t)line->len;
+    return fk__host_write(sink->fd, line->buf, line->len) == (ssize_t)line->len;
 }
 
 static void on_event(void *user, const fk_event *event)

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -192,6 +194,31 @@ static uint32_t host_thread(void *ctx)
 }
 
 /* ---- the rest ---------------------------------------------------------------------------- */
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+/* A pipe or socket that nobody reads any more must not end the process: the signal is kept out while
+ * we write, and taken away if it was us who caused it. */
+ssize_t fk__host_write(int fd, const char *text, size_t len)
+{
+    static const struct timespec AT_ONCE = { 0, 0 };
+    sigset_t broken, pending, before;
+    ssize_t written;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    sigpending(&pending);
+    bool was_pending = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &broken, &before);
+    do {
+        written = write(fd, text, len);
+    } while (written < 0 && errno == EINTR);
+    if (written < 0 && errno == EPIPE && !was_pending) {
+        while (sigtimedwait(&broken, NULL, &AT_ONCE) < 0 && errno == EINTR) {
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return written;
+}
 
 _Noreturn void fk__assert_failed(const char *file, int line)
 {

@@ -60,7 +60,7 @@ __attribute__((format(printf, 2, 3))) static void say(const fk_signals *s, const
     va_end(args);
     if (len > sizeof(line) - 1) len = sizeof(line) - 1;
     line[len] = '\n'; /* in the place of the NUL */
-    ssize_t ignored = write(s->progress_fd, line, len + 1);
+    ssize_t ignored = fk__host_write(s->progress_fd, line, len + 1);
     (void)ignored; /* nobody reads it: no reason not to go down */
 }
 

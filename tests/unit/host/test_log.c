@@ -2,6 +2,7 @@
 /* Sinks: the lines they write, what they leave out, and how they end. */
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -329,6 +330,42 @@ TEST(log_counts_lines_that_could_not_be_written)
     CHECK(strstr(D.line[1], "suppressed=2") != NULL);
     CHECK_OK(fk_log_close(D.r.sys, sink));
     close(full);
+    desk_end();
+}
+
+TEST(log_to_a_pipe_that_nobody_reads_does_not_end_the_process)
+{
+    rig r;
+    int fd[2];
+    fk_subscription sink;
+    sigset_t pending;
+    CHECK(pipe(fd) == 0);
+    rig_start(&r);
+    CHECK_OK(fk_log_open(r.sys, &(fk_log_config){ .fd = fd[1] }, &sink));
+    close(fd[0]);
+    fk_log(r.sys, FK_LEVEL_INFO, FK_REF_NONE, FK_STR("to nobody")); /* SIGPIPE, by default deadly */
+    sigpending(&pending);
+    CHECK(sigismember(&pending, SIGPIPE) == 0);
+    rig_stop(&r);
+    close(fd[1]);
+}
+
+static void complain(fk_ctx *ctx, void *state)
+{
+    (void)state;
+    (void)fk_fail(ctx, FK_E_FAILED, "the door is stuck");
+}
+
+TEST(log_line_of_a_stop_hook_s_complaint_says_so)
+{
+    fk_ref ref;
+    const fk_props props = { .receive = doer_receive, .stop = complain };
+    desk_start((fk_log_config){ .topics = FK_TOPIC(FAILED) });
+    CHECK_OK(fk_spawn(D.r.sys, FK_STR("door"), &props, &ref));
+    CHECK_OK(fk_stop(D.r.sys, ref));
+    rig_run(&D.r);
+    desk_lines(1);
+    CHECK(strstr(D.line[0], " phase=stop ") != NULL);
     desk_end();
 }
 
