@@ -128,7 +128,7 @@ static void finish(void *state)
 static const fk_harness HARNESSES[] = {
     HARNESS("shutdown", 3, 0, setup_1),
     HARNESS("shutdown-2-workers", 4, 1, setup_2),
-    HARNESS("shutdown-poison", 3, 0, setup_poison),
+    HARNESS("shutdown-poison", 3, 1, setup_poison),
     { .name = NULL },
 };
 
