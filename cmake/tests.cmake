@@ -22,16 +22,21 @@ function(fk_add_test name)
 endfunction()
 
 # fk_test_program(<name> <source> LIBRARIES ...): an executable that is a test.
-# test_x.c and mutants_x.c are built together with x.c and x_*.c when those lie beside them.
+# test_x.c is built together with x.c and x_*.c when those lie beside it, mutants_x.c with all that
+# lies beside it and is no test itself.
 function(fk_test_program name source)
     cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT" "LIBRARIES")
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(GET source STEM stem)
-    if(stem MATCHES "^(test|mutants)_(.*)$")
-        file(GLOB helpers CONFIGURE_DEPENDS ${folder}/${CMAKE_MATCH_2}.c
-             ${folder}/${CMAKE_MATCH_2}_*.c)
-        list(APPEND source ${helpers})
+    set(helpers)
+    if(stem MATCHES "^test_(.*)$")
+        file(GLOB helpers CONFIGURE_DEPENDS ${folder}/${CMAKE_MATCH_1}.c
+             ${folder}/${CMAKE_MATCH_1}_*.c)
+    elseif(stem MATCHES "^mutants_")
+        file(GLOB helpers CONFIGURE_DEPENDS ${folder}/*.c)
+        list(FILTER helpers EXCLUDE REGEX "/(test|mutants|plain)_[^/]*$")
     endif()
+    list(APPEND source ${helpers})
     add_executable(${name} ${source})
     fk_program_flags(${name})
     target_include_directories(${name} PRIVATE
@@ -84,7 +89,7 @@ if(FK_CMOCKA AND support_sources)
                                PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_compile_definitions(fraktor-test-support PRIVATE _GNU_SOURCE)
     target_link_libraries(fraktor-test-support PUBLIC fraktor-headers PRIVATE ${FK_CMOCKA})
-    set(FK_TEST_LIBRARIES fraktor-test-support fraktor-static ${FK_CMOCKA})
+    set(FK_TEST_LIBRARIES fraktor-test-support fraktor-static ${FK_CMOCKA} m)
     foreach(source ${unit_sources})
         cmake_path(GET source STEM name)
         cmake_path(GET source PARENT_PATH part)
@@ -168,7 +173,7 @@ if(TARGET fraktor-simlib)
     foreach(source ${sources})
         cmake_path(GET source STEM name)
         fk_test_program(${name} ${source} TIMEOUT 120
-                        LIBRARIES fraktor-test-support fraktor-simlib ${FK_CMOCKA})
+                        LIBRARIES fraktor-test-support fraktor-simlib ${FK_CMOCKA} m)
         fk_sim_definitions(${name})
     endforeach()
 

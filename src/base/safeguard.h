@@ -109,7 +109,22 @@
     X(ATTEMPT_NUMBER, "attempt-number", "the outcome of an old attempt counts for the new one",    \
       "remote")                                                                                    \
     X(BACKOFF, "backoff", "a failed attempt is followed by the next at once", "remote")            \
-    X(GIVE_UP, "give-up", "reconnecting goes on for ever", "remote")
+    X(GIVE_UP, "give-up", "reconnecting goes on for ever", "remote")                               \
+    X(UNACKED_RETURNS, "unacked-returns", "what a former peer has not acknowledged is forgotten",  \
+      "remote")                                                                                    \
+    X(UNACKED_BOUND, "unacked-bound", "any number of system messages may be unacknowledged",       \
+      "remote")                                                                                    \
+    X(SEQ_RESTART, "seq-restart", "numbers of system messages go on with another peer", "remote")  \
+    X(PEER_FORMER, "peer-former", "a peer that was replaced is counted for anew", "remote")        \
+    X(SEQ_ONCE, "seq-once", "a system message that comes twice is delivered twice", "remote")      \
+    X(SEQ_GAP, "seq-gap", "a system message is delivered although one before it is missing",       \
+      "remote")                                                                                    \
+    X(ACK_PEER, "ack-peer", "the acknowledgement of a former peer counts", "remote")               \
+    X(ACK_SENT, "ack-sent", "what was not sent can be acknowledged", "remote")                     \
+    X(NACK_ONCE, "nack-once", "one gap is answered as often as it is reported", "remote")          \
+    X(RESEND, "resend", "what is not acknowledged is not sent again", "remote")                    \
+    X(DELIVERY_GIVE_UP, "delivery-give-up", "a peer that never acknowledges is waited for",        \
+      "remote")
 
 #define FK_MUTATION_ENUM(NAME, name, what, where) FK_MUTATION_##NAME,
 
