@@ -124,6 +124,10 @@
     X(NACK_ONCE, "nack-once", "one gap is answered as often as it is reported", "remote")          \
     X(RESEND, "resend", "what is not acknowledged is not sent again", "remote")                    \
     X(DELIVERY_GIVE_UP, "delivery-give-up", "a peer that never acknowledges is waited for",        \
+      "remote")                                                                                    \
+    X(PAUSE_LEARNT, "pause-learnt", "a failure detector takes a failure for a usual interval",     \
+      "remote")                                                                                    \
+    X(DEVIATION_LEAST, "deviation-least", "a failure detector expects perfect regularity",         \
       "remote")
 
 #define FK_MUTATION_ENUM(NAME, name, what, where) FK_MUTATION_##NAME,

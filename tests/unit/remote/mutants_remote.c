@@ -13,6 +13,7 @@
 #include "unit/remote/authority_model.h"
 #include "unit/remote/delivery_model.h"
 #include "unit/remote/delivery_net.h"
+#include "unit/remote/detector_model.h"
 
 enum { HISTORIES = 500, STEPS = 300 };
 
@@ -29,6 +30,7 @@ static const struct {
     { "authority", authority_run },
     { "delivery", delivery_model_run },
     { "network", delivery_net_run },
+    { "detector", detector_model_run },
 };
 
 enum { MODEL_COUNT = sizeof(MODELS) / sizeof(MODELS[0]) };
@@ -88,6 +90,6 @@ TEST(remote_mutants_are_all_noticed)
         survivors++;
         printf("%-20s SURVIVED: %s\n", mutation->name, mutation->what);
     }
-    CHECK(mutants >= 24);
+    CHECK(mutants >= 26);
     CHECK_U64(survivors, 0);
 }
