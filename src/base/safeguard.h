@@ -128,7 +128,18 @@
     X(PAUSE_LEARNT, "pause-learnt", "a failure detector takes a failure for a usual interval",     \
       "remote")                                                                                    \
     X(DEVIATION_LEAST, "deviation-least", "a failure detector expects perfect regularity",         \
-      "remote")
+      "remote")                                                                                    \
+    X(HANDSHAKE_WAITS, "handshake-waits", "messages do not wait for the answer to a handshake",    \
+      "remote")                                                                                    \
+    X(HANDSHAKE_OWN, "handshake-own", "a control stream takes the answer to another request",      \
+      "remote")                                                                                    \
+    X(HANDSHAKE_REPEAT, "handshake-repeat", "a handshake is asked for once only", "remote")        \
+    X(HANDSHAKE_FAILS, "handshake-fails", "a handshake may take any time", "remote")               \
+    X(HANDSHAKE_INJECT, "handshake-inject", "a peer that was restarted is not asked again",        \
+      "remote")                                                                                    \
+    X(HANDSHAKE_TO, "handshake-to", "a handshake that is meant for another is accepted", "remote") \
+    X(ORIGIN_TAKEN, "origin-taken", "a system may take the uid of another one", "remote")          \
+    X(ORIGIN_REFUSED, "origin-refused", "frames of a quarantined system are let in", "remote")
 
 #define FK_MUTATION_ENUM(NAME, name, what, where) FK_MUTATION_##NAME,
 
