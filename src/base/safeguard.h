@@ -139,7 +139,14 @@
       "remote")                                                                                    \
     X(HANDSHAKE_TO, "handshake-to", "a handshake that is meant for another is accepted", "remote") \
     X(ORIGIN_TAKEN, "origin-taken", "a system may take the uid of another one", "remote")          \
-    X(ORIGIN_REFUSED, "origin-refused", "frames of a quarantined system are let in", "remote")
+    X(ORIGIN_REFUSED, "origin-refused", "frames of a quarantined system are let in", "remote")     \
+    X(BONDS_BOUND, "bonds-bound", "a node may watch any number of actors", "remote")               \
+    X(WATCH_SHARED, "watch-shared", "each watcher has a watch of its own on the wire", "remote")   \
+    X(WATCHERS_FORGOTTEN, "watchers-forgotten", "watchers outlive their node", "remote")           \
+    X(REWATCH, "rewatch", "a node that was restarted is not told whom to watch", "remote")         \
+    X(NOTICE_OWN, "notice-own", "a node is believed about actors of other nodes", "remote")        \
+    X(FIRST_REPLY, "first-reply", "a node that never answered is not missed", "remote")            \
+    X(LATE_TICK, "late-tick", "a node is judged by one who has slept", "remote")
 
 #define FK_MUTATION_ENUM(NAME, name, what, where) FK_MUTATION_##NAME,
 

@@ -15,6 +15,7 @@
 #include "unit/remote/delivery_net.h"
 #include "unit/remote/detector_model.h"
 #include "unit/remote/handshake_model.h"
+#include "unit/remote/watcher_model.h"
 
 enum { HISTORIES = 500, STEPS = 300 };
 
@@ -30,7 +31,7 @@ static const struct {
 } MODELS[] = {
     { "authority", authority_run },       { "delivery", delivery_model_run },
     { "network", delivery_net_run },      { "detector", detector_model_run },
-    { "handshake", handshake_model_run },
+    { "handshake", handshake_model_run }, { "watcher", watcher_model_run },
 };
 
 enum { MODEL_COUNT = sizeof(MODELS) / sizeof(MODELS[0]) };
@@ -90,6 +91,6 @@ TEST(remote_mutants_are_all_noticed)
         survivors++;
         printf("%-20s SURVIVED: %s\n", mutation->name, mutation->what);
     }
-    CHECK(mutants >= 34);
+    CHECK(mutants >= 41);
     CHECK_U64(survivors, 0);
 }
