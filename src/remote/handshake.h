@@ -125,7 +125,9 @@ FK_MUST_USE fk_door_result fk__door_knock(const fk_door *door, const fk_authorit
                                           const fk_authority_key *to, fk_time now,
                                           fk_door_effects *effects);
 /* Second: is it let in? If it is, every waiting stream to it is answered. Also for a HandshakeRsp,
- * which is no request, of an authority that was found (fk__authority_find). */
+ * which is no request, of an authority that was found (fk__authority_find). If another system is
+ * there than before (authority.is_new_peer), our streams lead to one that is gone: they are to be
+ * closed and begun anew, and whoever keeps something for that system told. */
 FK_MUST_USE fk_door_result fk__door_accept(fk_door *door, fk_peer *peer, uint64_t uid,
                                            bool is_request, fk_time now, fk_door_effects *effects);
 

@@ -273,7 +273,8 @@ static bool tick_stream(person *p, stream *s)
 static bool act_time(void)
 {
     fk_authority_effects fx;
-    m.now += (fk_time)history_below(&m.h, FK_MILLIS(history_chance(&m.h, 3) ? 2500 : 300));
+    uint64_t most_ms = history_chance(&m.h, 3) ? 2500 : 300;
+    m.now += FK_MILLIS(history_below(&m.h, most_ms));
     for (int i = 0; i < PEERS; i++) {
         for (int j = 0; j < STREAMS; j++) {
             if (!tick_stream(&m.people[i], &m.people[i].streams[j])) return false;
