@@ -76,7 +76,12 @@ extern "C" {
     X(E_SYSTEM_FIXED, 37, "the system guardian cannot be customised")                              \
     X(E_STRATEGY, 38, "the supervision strategy is not valid")                                     \
     X(E_CYCLE, 39, "the phases depend on each other in a circle")                                  \
-    X(E_TYPE, 40, "the answer is of another type")
+    X(E_TYPE, 40, "the answer is of another type")                                                 \
+    X(E_MALFORMED, 41, "the bytes are not what the protocol has in that place")                    \
+    X(E_TRUNCATED, 42, "the bytes end before they are complete")                                   \
+    X(E_PROTOCOL, 43, "the other side speaks another version of the protocol")                     \
+    X(E_NO_CODEC, 44, "no codec is known for that type, serializer or manifest")                   \
+    X(E_MISMATCH, 45, "the type is not laid out on the other side as it is here")
 
 typedef enum fk_err {
 #define FK_ERR_ENUM(name, number, text) FK_##name = number,
