@@ -19,6 +19,7 @@
  *   fraktor/select.h    sending to whoever is at a path, with wildcards
  *   fraktor/router.h    many actors behind one reference: pools, groups, broadcast
  *   fraktor/remote.h    other systems: what waits for them, quarantine
+ *   fraktor/codec.h     how messages become bytes for other systems
  *   fraktor/shutdown.h  going down in phases, with tasks and deadlines
  *   fraktor/inspect.h   the tree of actors and a list of them, as text and JSON
  *   fraktor/port.h      the table of functions a system needs from its machine
@@ -32,6 +33,7 @@
 #include "fraktor/ask.h"
 #include "fraktor/base.h"
 #include "fraktor/boot.h"
+#include "fraktor/codec.h"
 #include "fraktor/event.h"
 #include "fraktor/host.h"
 #include "fraktor/inspect.h"

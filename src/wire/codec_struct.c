@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Plain structs. Before the bytes stands what makes sure that both sides mean the same by them:
+ *
+ *    0  form      1: as in memory, little endian; 2: as in memory, big endian; 3: by fields
+ *    1  0
+ *    2  align     of the type, as in memory only
+ *    4  size      bytes that follow the header
+ *    8  version   the user's
+ *   12  hash      of the type's name and its list of fields
+ *   20
+ *
+ * Fields follow each other without gaps, their numbers little endian.
+ */
+
+#include "base/hash.h"
+#include "wire/codec.h"
+
+enum {
+    STRUCT_FORM = 0,
+    STRUCT_ZERO = 1,
+    STRUCT_ALIGN = 2,
+    STRUCT_SIZE = 4,
+    STRUCT_VERSION = 8,
+    STRUCT_HASH = 12,
+    STRUCT_HEADER = 20,
+};
+
+enum {
+    FORM_LITTLE = 1,
+    FORM_BIG = 2,
+    FORM_FIELDS = 3,
+    FORM_OWN = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? FORM_BIG : FORM_LITTLE,
+};
+
+static unsigned struct_form(const fk_codec *codec)
+{
+    return codec->field_count > 0 ? FORM_FIELDS : FORM_OWN;
+}
+
+static uint32_t struct_body_size(const fk_codec *codec)
+{
+    uint32_t size = 0;
+    if (codec->field_count == 0) return codec->type->size;
+    for (uint32_t i = 0; i < codec->field_count; i++) size += codec->fields[i].size;
+    return size;
+}
+
+static uint16_t struct_align(const fk_codec *codec)
+{
+    return codec->field_count > 0 ? 0 : (uint16_t)(codec->type->align & ~FK_TYPE_QUIET);
+}
+
+/* Each step takes in what came before it, so order counts. */
+static uint64_t struct_hash(const fk_codec *codec)
+{
+    fk_hash_key key = { 0, 0 };
+    fk_str name = fk_str_of(codec->type->name);
+    key.k0 = fk__hash_bytes(&key, name.ptr, name.len);
+    for (uint32_t i = 0; i < codec->field_count; i++) {
+        const fk_field *field = &codec->fields[i];
+        name = fk_str_of(field->name);
+        key.k1 = (uint64_t)field->size << 32 | (uint64_t)field->unit << 8 | field->is_truth;
+        key.k0 = fk__hash_bytes(&key, name.ptr, name.len);
+    }
+    return key.k0;
+}
+
+size_t fk__codec_struct_size(const fk_codec *codec)
+{
+    return (size_t)STRUCT_HEADER + struct_body_size(codec);
+}
+
+fk_err fk__codec_struct_check(const fk_codec *codec, fk_codec_fault *fault)
+{
+    const fk_type *type = codec->type;
+    uint32_t end = 0;
+    if (type->size == 0 || type->drop != NULL) {
+        return fk__codec_fail(codec, fault, FK_E_INVALID, 0,
+                              "only structs that own nothing can be sent field by field");
+    }
+    if (!fk__wire_equal(fk_codec_manifest(codec), fk_str_of(type->name))) {
+        return fk__codec_fail(codec, fault, FK_E_INVALID, 0, "the manifest is the type's name");
+    }
+    for (uint32_t i = 0; i < codec->field_count; i++) {
+        const fk_field *field = &codec->fields[i];
+        bool whole = field->unit == 1 || field->unit == 2 || field->unit == 4 || field->unit == 8;
+        if (!whole || field->size == 0 || field->size % field->unit != 0) {
+            return fk__codec_fail(codec, fault, FK_E_INVALID, i, "a field is no array of numbers");
+        }
+        if (field->offset < end || field->offset > type->size ||
+            field->size > type->size - field->offset) {
+            return fk__codec_fail(codec, fault, FK_E_INVALID, i,
+                                  "fields must lie in the struct, in order and apart");
+        }
+        end = field->offset + field->size;
+    }
+    return FK_OK;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+static void struct_put(const fk_field *field, const unsigned char *from, unsigned char *to)
+{
+    for (uint32_t i = 0; i < field->size; i += field->unit) {
+        uint64_t word;
+        uint32_t half;
+        uint16_t quarter;
+        switch (field->unit) {
+        case 8:
+            memcpy(&word, from + i, 8);
+            fk__store64(to + i, word);
+            break;
+        case 4:
+            memcpy(&half, from + i, 4);
+            fk__store32(to + i, half);
+            break;
+        case 2:
+            memcpy(&quarter, from + i, 2);
+            fk__store16(to + i, quarter);
+            break;
+        default: to[i] = from[i]; break;
+        }
+    }
+}
+
+void fk__codec_struct_encode(const fk_codec *codec, const unsigned char *message, unsigned char *to)
+{
+    to[STRUCT_FORM] = (unsigned char)struct_form(codec);
+    to[STRUCT_ZERO] = 0;
+    fk__store16(to + STRUCT_ALIGN, struct_align(codec));
+    fk__store32(to + STRUCT_SIZE, struct_body_size(codec));
+    fk__store32(to + STRUCT_VERSION, codec->version);
+    fk__store64(to + STRUCT_HASH, struct_hash(codec));
+    to += STRUCT_HEADER;
+    if (codec->field_count == 0) memcpy(to, message, codec->type->size);
+    for (uint32_t i = 0; i < codec->field_count; i++) {
+        const fk_field *field = &codec->fields[i];
+        struct_put(field, message + field->offset, to);
+        to += field->size;
+    }
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static fk_err struct_header(const fk_codec *codec, fk_str bytes, fk_codec_fault *fault)
+{
+    const char *at = bytes.ptr;
+    if (bytes.len < STRUCT_HEADER) {
+        return fk__codec_fail(codec, fault, FK_E_TRUNCATED, bytes.len, "the header is cut");
+    }
+    unsigned form = (unsigned char)at[STRUCT_FORM];
+    if (form < FORM_LITTLE || form > FORM_FIELDS) {
+        return fk__codec_fail(codec, fault, FK_E_MALFORMED, STRUCT_FORM, "no such form of struct");
+    }
+    if (form != struct_form(codec)) {
+        return fk__codec_fail(codec, fault, FK_E_MISMATCH, STRUCT_FORM,
+                              "here the struct is written in another form or order of bytes");
+    }
+    if (at[STRUCT_ZERO] != 0) {
+        return fk__codec_fail(codec, fault, FK_E_MALFORMED, STRUCT_ZERO, "this byte must be 0");
+    }
+    if (fk__load16(at + STRUCT_ALIGN) != struct_align(codec)) {
+        return fk__codec_fail(codec, fault, FK_E_MISMATCH, STRUCT_ALIGN,
+                              "here the struct has another alignment");
+    }
+    if (fk__load32(at + STRUCT_SIZE) != struct_body_size(codec)) {
+        return fk__codec_fail(codec, fault, FK_E_MISMATCH, STRUCT_SIZE,
+                              "here the struct has another size");
+    }
+    if (fk__load32(at + STRUCT_VERSION) != codec->version) {
+        return fk__codec_fail(codec, fault, FK_E_MISMATCH, STRUCT_VERSION,
+                              "here the struct has another version");
+    }
+    if (fk__load64(at + STRUCT_HASH) != struct_hash(codec)) {
+        return fk__codec_fail(codec, fault, FK_E_MISMATCH, STRUCT_HASH,
+                              "here the struct has another name or other fields");
+    }
+    return FK_OK;
+}
+
+/* Little endian to the machine's order is the same turn as back. False: a truth that is none. */
+static bool struct_take(const fk_field *field, const unsigned char *from, unsigned char *to)
+{
+    for (uint32_t i = 0; field->is_truth && i < field->size; i++) {
+        if (from[i] > 1) return false;
+    }
+    for (uint32_t i = 0; i < field->size; i += field->unit) {
+        uint64_t word;
+        uint32_t half;
+        uint16_t quarter;
+        switch (field->unit) {
+        case 8:
+            word = fk__load64(from + i);
+            memcpy(to + i, &word, 8);
+            break;
+        case 4:
+            half = fk__load32(from + i);
+            memcpy(to + i, &half, 4);
+            break;
+        case 2:
+            quarter = fk__load16(from + i);
+            memcpy(to + i, &quarter, 2);
+            break;
+        default: to[i] = from[i]; break;
+        }
+    }
+    return true;
+}
+
+fk_err fk__codec_struct_decode(const fk_codec *codec, fk_str bytes, unsigned char *message,
+                               fk_codec_fault *fault)
+{
+    const unsigned char *start = (const unsigned char *)bytes.ptr;
+    size_t size = fk__codec_struct_size(codec), at = STRUCT_HEADER;
+    FK_TRY(struct_header(codec, bytes, fault));
+    if (bytes.len != size) {
+        fk_err err = bytes.len < size ? FK_E_TRUNCATED : FK_E_MALFORMED;
+        return fk__codec_fail(codec, fault, err, bytes.len < size ? bytes.len : size,
+                              "there are fewer or more bytes than the header says");
+    }
+    if (codec->field_count == 0) memcpy(message, start + at, codec->type->size);
+    for (uint32_t i = 0; i < codec->field_count; i++) {
+        const fk_field *field = &codec->fields[i];
+        if (!struct_take(field, start + at, message + field->offset)) {
+            return fk__codec_fail(codec, fault, FK_E_MALFORMED, at, "a bool must be 0 or 1");
+        }
+        at += field->size;
+    }
+    return FK_OK;
+}
