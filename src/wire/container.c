@@ -41,7 +41,7 @@ static fk_err pattern_decode(fk_str whole, fk_str bytes, fk_wire_pattern *out, f
 {
     size_t before = (size_t)(bytes.ptr - whole.ptr);
     fk_err err = fk__proto_decode(&PROTO_PATTERN, bytes, out, fault);
-    if (err == FK_OK && out->kind != FK_PATTERN_PARENT && out->text.ptr == NULL) {
+    if (err == FK_OK && out->kind != FK_PATTERN_PARENT && out->text.len == 0) {
         err = fk__wire_fail(fault, FK_E_MALFORMED, bytes.len, "a pattern without its text");
     }
     if (err != FK_OK && fault != NULL) fault->at += before;

@@ -26,6 +26,11 @@ TEST(err_numbers_are_frozen)
     CHECK_U64(FK_E_OS, 15);
     CHECK_U64(FK_E_UNSUPPORTED, 16);
     CHECK_U64(FK_E_FAILED, 17);
+    CHECK_U64(FK_E_MALFORMED, 41);
+    CHECK_U64(FK_E_TRUNCATED, 42);
+    CHECK_U64(FK_E_PROTOCOL, 43);
+    CHECK_U64(FK_E_NO_CODEC, 44);
+    CHECK_U64(FK_E_MISMATCH, 45);
 }
 
 TEST(err_has_a_name_and_a_sentence)

@@ -3,6 +3,7 @@
 
 #include "fraktor/codec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,8 +232,7 @@ TEST(codec_of_a_struct_refuses_what_was_declared_otherwise)
         free(hex);
     }
     hex = malloc(strlen(good) + 3);
-    strcpy(hex, good);
-    strcat(hex, "00");
+    sprintf(hex, "%s00", good);
     check_refused(&fk_codec_deposit, hex, FK_E_MALFORMED, 45);
     free(hex);
     free(good);

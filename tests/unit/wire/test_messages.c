@@ -268,6 +268,7 @@ TEST(sysmsg_of_each_kind)
 
 TEST(sysmsg_without_what_its_kind_needs_is_refused)
 {
+    static const char HALF[] = "0808" CAUSE_HEX;
     static const char *const LACKING[] = {
         "0801",
         "0803",
@@ -275,8 +276,8 @@ TEST(sysmsg_without_what_its_kind_needs_is_refused)
         "0806",
         "0807",
         "0808",
-        "0809",
-        "0808" CAUSE_HEX,
+        "0809", /* the kind and nothing else */
+        HALF,
         "080832070a030a01611007", /* the one or the other half */
         "080a",
         "08ffffffff0f",
@@ -310,6 +311,9 @@ TEST(selection_patterns_are_checked_with_it)
     CHECK(!fk__selection_next(&out, &cursor, &pattern));
     CHECK_ERR(fk__selection_decode(bytes_of("0a00 1004 1a020801"), &out, &fault), FK_E_MALFORMED);
     CHECK_U64(fault.at, 8);
+    CHECK_ERR(fk__selection_decode(bytes_of("0a00 1004 1a0408011200"), &out, &fault),
+              FK_E_MALFORMED);
+    CHECK_U64(fault.at, 10); /* an empty name, which nobody has */
     CHECK_ERR(fk__selection_decode(bytes_of("0a00 1004 1a020803"), &out, &fault), FK_E_MALFORMED);
     CHECK_U64(fault.at, 6);
     CHECK_ERR(fk__selection_decode(bytes_of("0a00 1004 1a0108"), &out, &fault), FK_E_TRUNCATED);

@@ -179,6 +179,7 @@ TEST(proto_lists_are_walked)
     size_t cursor = 0, i = 0;
     fk_str word;
     while (fk__proto_next(&out.words, 7, &cursor, &word)) {
+        CHECK(i < 3);
         CHECK(tsv_equal(word, fk_str_of(WORDS[i])));
         i++;
     }
