@@ -146,4 +146,15 @@ static inline fk_link *fk__mailbox_take_signals(fk_cell *cell, uintptr_t *marks)
     return oldest;
 }
 
+/* The next of those, and its kind; NULL: that was all. It is the caller's: it may be gone when the
+ * next one is asked for. */
+static inline fk_signal *fk__signals_pop(fk_link **list, uint32_t *kind)
+{
+    if (*list == NULL) return NULL;
+    fk_signal *signal = FK_CONTAINER(*list, fk_signal, link);
+    *list = fk__word_ptr(&signal->link.next, FK_RELAXED);
+    *kind = fk__half_load(&signal->word, FK_RELAXED) & FK_SIGNAL_KIND;
+    return signal;
+}
+
 #endif /* FK_CORE_MAILBOX_H */

@@ -57,16 +57,14 @@ void fk__cell_dead_node(fk_worker *worker, fk_cell *cell, fk_node *node)
 static void handle_signals(fk_worker *worker, fk_cell *cell)
 {
     uintptr_t marks;
-    fk_link *link = fk__mailbox_take_signals(cell, &marks);
-    while (link != NULL) {
-        fk_link *next = fk__word_ptr(&link->next, FK_RELAXED);
-        fk_signal *signal = FK_CONTAINER(link, fk_signal, link);
-        uint32_t kind = fk__half_load(&signal->word, FK_RELAXED) & FK_SIGNAL_KIND;
+    uint32_t kind;
+    fk_signal *signal;
+    fk_link *list = fk__mailbox_take_signals(cell, &marks);
+    while ((signal = fk__signals_pop(&list, &kind)) != NULL) {
         if (kind == FK_SIGNAL_CHILD)
             fk__cell_child_signal(worker, cell, FK_CONTAINER(signal, fk_cell, ended));
         else
-            fk__watch_signal(worker, cell, link, kind);
-        link = next;
+            fk__watch_signal(worker, cell, signal, kind);
     }
     if ((marks & FK_SYSTEM_ORDER) != 0) fk__cell_ordered(worker, cell);
     if ((marks & FK_SYSTEM_STOP) == 0) return;

@@ -175,14 +175,14 @@ static void watch_noticed(fk_worker *worker, fk_cell *cell, fk_vigil *vigil)
     }
 }
 
-void fk__watch_signal(fk_worker *worker, fk_cell *cell, fk_link *link, uint32_t kind)
+void fk__watch_signal(fk_worker *worker, fk_cell *cell, fk_signal *signal, uint32_t kind)
 {
     if (kind == FK_SIGNAL_UNWATCH)
-        watch_cancelled(worker, FK_CONTAINER(link, fk_vigil, cancel.link));
+        watch_cancelled(worker, FK_CONTAINER(signal, fk_vigil, cancel));
     else if (kind == FK_SIGNAL_WATCH)
-        watch_began(worker, cell, FK_CONTAINER(link, fk_vigil, visit.link));
+        watch_began(worker, cell, FK_CONTAINER(signal, fk_vigil, visit));
     else
-        watch_noticed(worker, cell, FK_CONTAINER(link, fk_vigil, visit.link));
+        watch_noticed(worker, cell, FK_CONTAINER(signal, fk_vigil, visit));
 }
 
 /* ---- the end of the watched, and of the watcher ------------------------------------------------ */
@@ -216,19 +216,17 @@ static void vigil_end(fk_local *local, fk_vigil *vigil)
 void fk__watch_promise(fk_local *local, fk_cell *cell)
 {
     uintptr_t marks; /* a stop that was meant for an actor that had this slot */
-    uint32_t ended = fk__half_load(&cell->generation, FK_RELAXED) - 1;
-    fk_link *link = fk__mailbox_take_signals(cell, &marks);
-    while (link != NULL) {
-        fk_link *next = fk__word_ptr(&link->next, FK_RELAXED);
-        fk_signal *signal = FK_CONTAINER(link, fk_signal, link);
-        if ((fk__half_load(&signal->word, FK_RELAXED) & FK_SIGNAL_KIND) == FK_SIGNAL_UNWATCH) {
+    uint32_t kind, ended = fk__half_load(&cell->generation, FK_RELAXED) - 1;
+    fk_signal *signal;
+    fk_link *list = fk__mailbox_take_signals(cell, &marks);
+    while ((signal = fk__signals_pop(&list, &kind)) != NULL) {
+        if (kind == FK_SIGNAL_UNWATCH) {
             vigil_leave(&local->cache, FK_CONTAINER(signal, fk_vigil, cancel), 1);
-        } else {
-            fk_vigil *vigil = FK_CONTAINER(signal, fk_vigil, visit);
-            vigil->terminated.existence_confirmed = vigil->terminated.actor.generation == ended;
-            vigil_return(local, vigil);
+            continue;
         }
-        link = next;
+        fk_vigil *vigil = FK_CONTAINER(signal, fk_vigil, visit);
+        vigil->terminated.existence_confirmed = vigil->terminated.actor.generation == ended;
+        vigil_return(local, vigil);
     }
 }
 
@@ -236,16 +234,14 @@ void fk__watch_promise(fk_local *local, fk_cell *cell)
 void fk__watch_sweep(fk_local *local, fk_cell *cell)
 {
     uintptr_t marks;
-    fk_link *link = fk__mailbox_take_signals(cell, &marks);
-    while (link != NULL) {
-        fk_link *next = fk__word_ptr(&link->next, FK_RELAXED);
-        fk_signal *signal = FK_CONTAINER(link, fk_signal, link);
-        uint32_t kind = fk__half_load(&signal->word, FK_RELAXED) & FK_SIGNAL_KIND;
+    uint32_t kind;
+    fk_signal *signal;
+    fk_link *list = fk__mailbox_take_signals(cell, &marks);
+    while ((signal = fk__signals_pop(&list, &kind)) != NULL) {
         if (kind == FK_SIGNAL_UNWATCH)
             vigil_leave(&local->cache, FK_CONTAINER(signal, fk_vigil, cancel), 1);
         else if (kind != FK_SIGNAL_CHILD)
             vigil_leave(&local->cache, FK_CONTAINER(signal, fk_vigil, visit), 1);
-        link = next;
     }
     if (cell->life < FK_LIFE_STARTING || cell->life > FK_LIFE_STOPPING) return; /* no actor */
     fk_vigil *watchers = fk__watch_take(cell);

@@ -16,7 +16,7 @@
 #include "core/turn.h"
 
 /* A signal of this kind arrived at a cell, whoever lives there now. */
-void fk__watch_signal(fk_worker *worker, fk_cell *cell, fk_link *link, uint32_t kind);
+void fk__watch_signal(fk_worker *worker, fk_cell *cell, fk_signal *signal, uint32_t kind);
 /* The cell's actor watches another, by a plain fk_terminated or, when type is not NULL, by msg, which
  * is the caller's still when this fails. The caller has the cell's token. */
 FK_MUST_USE fk_err fk__watch(fk_local *local, fk_cell *cell, fk_ref actor, const fk_out *msg);
