@@ -44,6 +44,7 @@ typedef struct fk_roster_key {
 enum { FK_ROUND = 16 };
 typedef struct fk_round {
     uint32_t len;
+    uint64_t id_last; /* the newest one when it began: who comes later hears of the next event */
     fk_subscriber *at[FK_ROUND];
 } fk_round;
 

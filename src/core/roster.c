@@ -199,8 +199,11 @@ bool fk__roster_next(fk_system *sys, fk_round *round, const fk_roster_key *key)
     fk__mem_lock(&sys->mem, &events->lock);
     fk_subscriber *s =
         old.len != 0 ? old.at[old.len - 1]->next : roster_of(events, key->type)->first;
+    /* Else a callback that subscribes anew would be told of the same event again and again. */
+    if (old.len == 0) round->id_last = events->id_last;
     round->len = 0;
     for (; s != NULL && round->len < FK_ROUND; s = s->next) {
+        if (s->id > round->id_last) break;
         if (!subscriber_wants(s, key)) continue;
         s->uses++;
         round->at[round->len++] = s;
@@ -285,7 +288,7 @@ static fk_err subscriber_enter(fk_system *sys, fk_subscriber *s, bool replays, f
     if (replays && err == FK_OK) fk__replay_to(sys, s, until);
     if (is_added && replays) {
         fk__mem_lock(&sys->mem, &events->lock);
-        round_leave(sys, &(fk_round){ 1, { s } });
+        round_leave(sys, &(fk_round){ .len = 1, .at = { s } });
     }
     if (!is_added) fk__mem_free(&sys->mem, s, sizeof(*s));
     return err;

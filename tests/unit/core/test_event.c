@@ -407,3 +407,33 @@ TEST(event_stream_that_has_stopped_publishes_nothing)
               FK_E_STOPPING);
     rig_stop(&r);
 }
+
+/* A callback that leaves and comes again with every event. */
+typedef struct restless {
+    rig r;
+    fk_subscription subscription;
+    int calls;
+} restless;
+
+static void come_again(void *user, const fk_event *event)
+{
+    restless *me = user;
+    (void)event;
+    CHECK(++me->calls < 10);
+    CHECK_OK(fk_unsubscribe(me->r.sys, me->subscription));
+    CHECK_OK(
+        fk_subscribe(me->r.sys, FK_TOPIC_LOG, FK_LEVEL_DEBUG, come_again, me, &me->subscription));
+}
+
+TEST(event_subscriber_that_comes_again_hears_of_each_event_once)
+{
+    static restless me;
+    rig_start(&me.r);
+    CHECK_OK(
+        fk_subscribe(me.r.sys, FK_TOPIC_LOG, FK_LEVEL_DEBUG, come_again, &me, &me.subscription));
+    fk_log(me.r.sys, FK_LEVEL_INFO, FK_REF_NONE, FK_STR("one"));
+    CHECK_U64(me.calls, 1);
+    fk_log(me.r.sys, FK_LEVEL_INFO, FK_REF_NONE, FK_STR("two"));
+    CHECK_U64(me.calls, 2);
+    rig_stop(&me.r);
+}
