@@ -75,10 +75,11 @@ typedef struct fk_into {
 FK_API fk_into fk_into_of(const fk_type *type, void *data);
 
 /* Waits for the answer, which is the caller's then, with what its drop function would release.
- * FK_E_TIMEOUT; FK_E_DEAD; FK_E_KILLED; FK_E_TYPE: the answer is of another type, or of one with a
- * drop function and shared with others: it became a dead letter, "unhandled"; FK_E_STATE inside
- * receive and from whoever drives a loop; FK_E_UNSUPPORTED without port->wait; and what fk_send()
- * gives. A full mailbox that blocks is waited for first, and for as long as it takes. */
+ * FK_E_TIMEOUT; FK_E_DEAD (also when the system terminates meanwhile); FK_E_KILLED; FK_E_TYPE: the
+ * answer is of another type, or of one with a drop function and shared with others: it became a
+ * dead letter, "unhandled"; FK_E_STATE inside receive and from whoever drives a loop;
+ * FK_E_UNSUPPORTED without port->wait; and what fk_send() gives. A full mailbox that blocks is
+ * waited for first, and for as long as it takes. */
 FK_API FK_MUST_USE fk_err fk_ask_wait(fk_system *sys, fk_ref to, fk_out msg, fk_into into,
                                       fk_time timeout);
 

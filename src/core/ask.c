@@ -80,14 +80,32 @@ fk_err fk__question_check(const fk_system *sys)
     return is_inside ? FK_E_STATE : FK_OK;
 }
 
+/* Relaxed: one too many is looked for in vain. */
+static void question_uncount(fk_system *sys)
+{
+    fk__half_add(&sys->questions, (uint32_t)-1, FK_RELAXED);
+}
+
 fk_err fk__question_open(fk_system *sys, fk_ref asked, fk_ref *out)
 {
     fk_promise *promise;
+    fk_half *root = &sys->guardians[FK_GUARDIAN_ROOT].alive;
+    /* All seq_cst, as in fk__promises_give_up: either the end of the system finds the question, or we
+     * find the end, and need not wait for nobody. */
+    fk__half_add(&sys->questions, 1, FK_SEQ_CST);
     fk_local *local = fk__local_enter(sys);
     fk_err err = fk__promise_open(local, NULL, asked, &promise);
     if (err == FK_OK) *out = fk__promise_ref(promise);
     fk__local_leave(local);
-    return err;
+    if (err != FK_OK) {
+        question_uncount(sys);
+        return err;
+    }
+    uint32_t generation = out->generation;
+    fk__half_cas(&promise->cell->generation, &generation, generation, FK_SEQ_CST);
+    if (fk__half_load(root, FK_SEQ_CST) != 0) return FK_OK;
+    fk__question_drop(sys, *out);
+    return FK_E_DEAD;
 }
 
 /* False: somebody else has ended it, or is about to say so. */
@@ -97,6 +115,7 @@ static bool question_cancel(fk_system *sys, fk_cell *cell, uint32_t generation)
     fk_local *local = fk__local_enter(sys);
     bool is_ours = fk__promise_cancel(local, cell, generation, &none);
     if (is_ours) fk__promise_put(local, cell->state);
+    if (is_ours) question_uncount(sys);
     fk__local_leave(local);
     return is_ours;
 }
@@ -125,6 +144,7 @@ static fk_err question_collect(fk_system *sys, fk_promise *promise, fk_ref quest
     fk_local *local = fk__local_enter(sys);
     fk_node *reply = promise->answer;
     fk__promise_put(local, promise);
+    question_uncount(sys);
     if (reply != NULL) {
         err = into_move(local, into, reply);
         if (err != FK_OK) fk__dead_node(local, FK_REASON_UNHANDLED, question, reply);

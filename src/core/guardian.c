@@ -3,6 +3,7 @@
 
 #include "core/event.h"
 #include "core/hook.h"
+#include "core/promise.h"
 #include "core/spawn.h"
 #include "core/supervise.h"
 #include "core/terminate.h"
@@ -155,7 +156,9 @@ void fk__guardian_stopped(fk_system *sys, fk_local *local, fk_ref ref)
         return;
     }
     fk__half_store(&sys->guardians[kind].alive, 0, FK_SEQ_CST);
-    if (!fk__guardian_is_alive(sys, FK_GUARDIAN_ROOT)) fk__terminate_over(sys, local);
+    if (fk__guardian_is_alive(sys, FK_GUARDIAN_ROOT)) return;
+    fk__terminate_over(sys, local);
+    if (kind == FK_GUARDIAN_ROOT) fk__promises_give_up(local);
 }
 
 fk_ref fk_guardian(fk_system *sys, fk_guardian_kind kind)

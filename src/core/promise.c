@@ -282,6 +282,20 @@ void fk__promises_expire(fk_worker *worker, fk_worker *owner, fk_promise *first)
     }
 }
 
+void fk__promises_give_up(fk_local *local)
+{
+    fk_cell *cell;
+    /* Seq_cst, here and below, pairs with fk__question_open. */
+    if (fk__half_load(&local->sys->questions, FK_SEQ_CST) == 0) return;
+    for (uint32_t slot = 0; (cell = fk__slots_at(&local->sys->slots, slot)) != NULL; slot++) {
+        uint32_t generation = fk__half_load(&cell->generation, FK_SEQ_CST);
+        if ((generation & 1) == 0 || !fk__cell_is_promise(cell)) continue;
+        const fk_promise *promise = cell->state;
+        if (promise->timer.owner != NULL) continue; /* an actor's, and there are none */
+        fk__promise_end(local, cell, generation, FK_E_DEAD, NULL);
+    }
+}
+
 void fk__promise_destroy(fk_local *local, fk_cell *cell)
 {
     fk_promise *promise = cell->state;

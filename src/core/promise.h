@@ -73,6 +73,8 @@ void fk__promise_ended(fk_local *local, fk_cell *cell);
 void fk__promises_arm(fk_worker *worker, fk_worker *owner);
 /* Those whose time is up, linked by next, taken from the owner's wheel. */
 void fk__promises_expire(fk_worker *worker, fk_worker *owner, fk_promise *first);
+/* The root is gone, and with it all who could answer: threads need not wait any longer. */
+void fk__promises_give_up(fk_local *local);
 /* With the system. */
 void fk__promise_destroy(fk_local *local, fk_cell *cell);
 

@@ -102,6 +102,7 @@ struct fk_system {
     fk_reporting reporting; /* without host.reporting */
     fk_half stopping;       /* FK_SPAWN_*: whether anybody can be spawned */
     fk_half waiters;        /* threads in fk_await_stopped */
+    fk_half questions;      /* of threads, under way or about to be: see fk__question_open */
     fk_half stops;          /* changes with each stop while there are waiters; what they wait on */
     fk_path_options paths;
     const struct fk_ruleset *ruleset; /* of paths.rules */

@@ -230,6 +230,39 @@ TEST(ask_wait_needs_a_port_that_can_wait)
     rig_stop(&r);
 }
 
+/* ---- the end of the system ---------------------------------------------------------------------- */
+
+typedef struct patient {
+    rig r;
+    fk_ref silent;
+    fk_err err;
+} patient;
+
+static void *ask_for_ever(void *arg)
+{
+    patient *p = arg;
+    p->err = fk_ask_wait(p->r.sys, p->silent, FK_MSG(num, 1), FK_INTO_NOTHING, FK_NEVER);
+    return NULL;
+}
+
+TEST(ask_wait_without_a_limit_ends_with_the_system)
+{
+    static patient p;
+    static probe silent;
+    pthread_t thread;
+    start(&p.r);
+    p.silent = probe_spawn(&p.r, &silent);
+    CHECK(pthread_create(&thread, NULL, ask_for_ever, &p) == 0);
+    fk_stats stats;
+    do { /* until it has been asked */
+        fk_stats_get(p.r.sys, &stats);
+    } while (stats.processed == 0);
+    CHECK_OK(fk_terminate(p.r.sys));
+    pthread_join(thread, NULL);
+    CHECK_ERR(p.err, FK_E_DEAD);
+    rig_stop(&p.r);
+}
+
 /* ---- many threads ------------------------------------------------------------------------------ */
 
 enum { THREADS = 4 };
