@@ -49,7 +49,8 @@ typedef struct fk_dump_options {
 } fk_dump_options;
 
 /* What is said of an actor:
- *   state     idle; active: it runs or will soon; stopping: it was asked to stop
+ *   state     idle; active: it runs or will soon; stopping: it was asked to stop; held: it, or
+ *             somebody above it, has failed and waits for a decision
  *   mailbox   messages waiting; known of a bounded mailbox only, because counting the others would
  *             slow down every send
  *   memory    bytes of the actor itself, its state and its table of children
