@@ -53,7 +53,8 @@ typedef enum fk_dispatcher {
  * An actor that fails handles nothing more, nor do its children, until its parent has decided. */
 
 typedef enum fk_directive {
-    FK_DIRECTIVE_RESUME = 0, /* goes on with its next message, its state as it is */
+    FK_DIRECTIVE_RESUME = 0, /* goes on with its next message, its state as it is; an actor whose
+                                start has failed is restarted instead */
     FK_DIRECTIVE_RESTART,    /* goes on with fresh state; mailbox, reference and watchers stay */
     FK_DIRECTIVE_STOP,
     FK_DIRECTIVE_ESCALATE, /* the parent fails in its turn */

@@ -32,7 +32,8 @@ FK_API FK_MUST_USE fk_err fk_boot_create(const fk_system_config *config, fk_boot
 FK_API FK_MUST_USE fk_err fk_boot_guardian(fk_boot *boot, fk_guardian_kind kind,
                                            const fk_props *props, const fk_strategy *strategy);
 /* Makes an actor beside them, "/metrics". FK_E_RESERVED_NAME: user, system, temp, deadLetters, in any
- * case. FK_E_NAME_TAKEN; the errors of fk_path_check_name(); FK_E_NOMEM. */
+ * case. FK_E_NAME_TAKEN; the errors of fk_path_check_name(); FK_E_NOMEM; FK_E_UNSUPPORTED for a pinned
+ * one: there are no threads yet. */
 FK_API FK_MUST_USE fk_err fk_boot_extra(fk_boot *boot, fk_str name, const fk_props *props,
                                         fk_ref *out);
 /* Starts everything. The boot is gone afterwards, whatever the result. FK_E_MISSING_GUARDIAN:

@@ -57,6 +57,11 @@ typedef struct fk_dump_options {
  * options may be NULL. They return how many actors were shown. */
 FK_API size_t fk_dump_tree(fk_system *sys, const fk_dump_options *options, const fk_writer *writer);
 FK_API size_t fk_dump_ps(fk_system *sys, const fk_dump_options *options, const fk_writer *writer);
+/* The events that the system keeps (the config's events_replay), oldest first, as lines of a log
+ * (fraktor/log.h): logfmt, or JSON. Of the options only the format counts. Returns how many; 0 also
+ * without memory. */
+FK_API size_t fk_dump_events(fk_system *sys, const fk_dump_options *options,
+                             const fk_writer *writer);
 
 #ifdef __cplusplus
 }

@@ -202,7 +202,11 @@ fk_err fk_ask_wait(fk_system *sys, fk_ref to, fk_out msg, fk_into into, fk_time 
     if (err == FK_OK) err = fk__question_open(sys, to, &question);
     if (err != FK_OK) {
         fk_local *local = fk__local_enter(sys);
-        fk__out_drop(&local->cache, msg);
+        bool lacks = err == FK_E_NOMEM || err == FK_E_LIMIT;
+        if (lacks)
+            fk__dead_out(local, FK_REASON_NO_MEMORY, to, FK_REF_NONE, msg);
+        else
+            fk__out_drop(&local->cache, msg);
         fk__local_leave(local);
         return err;
     }

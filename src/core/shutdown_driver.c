@@ -43,7 +43,7 @@ static void job_begin(fk_ctx *ctx, fk_shutdown *sd, fk_job *job)
     fk_err err = fk__send_node(local, job->actor, message);
     if (err == FK_OK) return;
     fk__mem_lock(&sd->sys->mem, &sd->lock);
-    fk__job_report(sd, job, err);
+    if (job->state == FK_JOB_BEGUN) fk__job_report(sd, job, err); /* nobody was quicker */
     fk__mem_unlock(&sd->sys->mem, &sd->lock);
 }
 

@@ -169,6 +169,7 @@ fk_err fk_shutdown_task_cancel(fk_system *sys, fk_shutdown_task task)
     if (sd == NULL) return FK_E_NOT_FOUND;
     fk__mem_lock(&sys->mem, &sd->lock);
     fk_job *job = job_find(sd, task.id);
+    if (job != NULL && job->fn == fk__shutdown_terminate) job = NULL; /* not the user's */
     fk_err err = job == NULL ? FK_E_NOT_FOUND : job->state != FK_JOB_WAITING ? FK_E_STATE : FK_OK;
     if (err == FK_OK) job_remove(sd, job);
     fk__mem_unlock(&sys->mem, &sd->lock);

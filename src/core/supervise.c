@@ -6,6 +6,7 @@
 #include "core/event.h"
 #include "core/extras.h"
 #include "core/mailbox.h"
+#include "core/terminate.h"
 
 #define ERROR_BITS ((uint32_t)UINT16_MAX << FK_WORD_ERROR_SHIFT)
 
@@ -153,8 +154,11 @@ void fk__cell_failed(fk_worker *worker, fk_cell *cell, const fk_type *type, fk_e
     fk_failure failure = { fk__cell_ref(cell), err, type, detail, phase };
     publish_failure(worker, &failure);
     if (phase == FK_PHASE_START || phase == FK_PHASE_RESTART) cell->flags |= FK_CELL_UNSTARTED;
-    bool has_supervisor = fk__cell_parent(cell) != NULL;
-    if ((cell->flags & FK_CELL_LEAVING) != 0 || !has_supervisor) {
+    if (fk__cell_parent(cell) == NULL) { /* the root: nobody is above it */
+        fk__terminate_begin(worker->sys, &worker->local, "the root failed");
+        return;
+    }
+    if ((cell->flags & FK_CELL_LEAVING) != 0) {
         fk__cell_stop(worker, cell);
         return;
     }
@@ -396,6 +400,9 @@ static void decide(fk_worker *worker, fk_cell *parent, fk_cell *child, const fk_
     worker->ctx.node = NULL;
     fk_directive directive = strategy.decide(&worker->ctx, parent->state, failure);
     worker->ctx.detail[0] = '\0';
+    /* Who has not begun cannot go on: it begins again, within its limit. */
+    bool is_unborn = failure->phase == FK_PHASE_START || failure->phase == FK_PHASE_RESTART;
+    if (directive == FK_DIRECTIVE_RESUME && is_unborn) directive = FK_DIRECTIVE_RESTART;
     if (directive == FK_DIRECTIVE_RESTART && !permit_all(worker, parent, child, &strategy)) {
         directive = FK_DIRECTIVE_STOP;
     }

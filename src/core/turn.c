@@ -156,6 +156,12 @@ static fk_err deliver_notice(fk_worker *worker, fk_cell *cell, fk_node *node)
     return err;
 }
 
+/* /temp and /deadLetters are nobody's to end. */
+static bool may_be_killed(const fk_system *sys, const fk_cell *cell)
+{
+    return cell != sys->top.temp && cell != sys->top.dead_letters;
+}
+
 /* What the runtime handles itself. */
 static fk_err deliver_auto(fk_worker *worker, fk_cell *cell, fk_node *node)
 {
@@ -164,7 +170,7 @@ static fk_err deliver_auto(fk_worker *worker, fk_cell *cell, fk_node *node)
     if (is_answer && fk__answer_arrived(worker, node)) return deliver_plain(worker, cell, node);
     worker->unseen++;
     if (is_answer) return FK_OK;
-    if (node->type == &fk_type_kill) return FK_E_KILLED;
+    if (node->type == &fk_type_kill) return may_be_killed(worker->sys, cell) ? FK_E_KILLED : FK_OK;
     if (node->type == &fk_type_identify)
         identify(worker, cell, node);
     else if (!fk__is_top(worker->sys, cell))

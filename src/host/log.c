@@ -6,6 +6,7 @@
  */
 
 #include "fraktor/log.h"
+#include "fraktor/inspect.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -160,17 +161,22 @@ static bool put_out(fk_sink *sink, fk_line *line, uint64_t suppressed)
     return fk__host_write(sink->fd, line->buf, line->len) == (ssize_t)line->len;
 }
 
+static void put_event(fk_line *line, fk_sink *sink, const fk_event *event)
+{
+    put_head(line, sink, event);
+    if (event->letter != NULL)
+        put_letter(line, sink->sys, event->letter);
+    else
+        put_fields(line, sink->sys, event);
+}
+
 static void on_event(void *user, const fk_event *event)
 {
     fk_sink *sink = user;
     uint64_t suppressed = 0;
     fk_line line;
     if (!limit_admit(sink, event, &suppressed)) return;
-    put_head(&line, sink, event);
-    if (event->letter != NULL)
-        put_letter(&line, sink->sys, event->letter);
-    else
-        put_fields(&line, sink->sys, event);
+    put_event(&line, sink, event);
     if (!put_out(sink, &line, suppressed)) limit_return(sink, event->kind, suppressed + 1);
 }
 
@@ -252,4 +258,38 @@ fk_err fk_log_open(fk_system *sys, const fk_log_config *config, fk_subscription 
 fk_err fk_log_close(fk_system *sys, fk_subscription sink)
 {
     return fk_unsubscribe(sys, sink);
+}
+
+/* ---- what is kept ------------------------------------------------------------------------------ */
+
+typedef struct event_dump {
+    fk_sink sink; /* only what a line needs of one */
+    pthread_t thread;
+    const fk_writer *writer;
+    size_t count;
+} event_dump;
+
+static void dump_event(void *user, const fk_event *event)
+{
+    event_dump *dump = user;
+    fk_line line;
+    if (!pthread_equal(dump->thread, pthread_self())) return; /* happens just now: not kept */
+    put_event(&line, &dump->sink, event);
+    fk__line_end(&line);
+    dump->writer->write(dump->writer->user, line.buf, line.len);
+    dump->count++;
+}
+
+size_t fk_dump_events(fk_system *sys, const fk_dump_options *options, const fk_writer *writer)
+{
+    bool is_json = options != NULL && options->format == FK_DUMP_JSON;
+    event_dump dump = { .sink = { .sys = sys, .format = is_json ? FK_LOG_JSON : FK_LOG_LOGFMT },
+                        .thread = pthread_self(),
+                        .writer = writer };
+    fk_subscription subscription;
+    fk_topics topics = FK_TOPIC_ALL | FK_TOPIC_REPLAY;
+    if (fk_subscribe(sys, topics, FK_LEVEL_DEBUG, dump_event, &dump, &subscription) != FK_OK)
+        return 0;
+    fk_unsubscribe(sys, subscription);
+    return dump.count;
 }

@@ -188,6 +188,7 @@ static fk_system *boot_end(fk_boot *boot)
 fk_err fk_boot_guardian(fk_boot *boot, fk_guardian_kind kind, const fk_props *props,
                         const fk_strategy *strategy)
 {
+    if (boot == NULL) return FK_E_INVALID;
     bool is_plain = props == NULL && strategy == NULL && kind == FK_GUARDIAN_USER;
     if (is_plain) props = boot->config.user_guardian;
     if (is_plain) strategy = boot->config.user_strategy;
@@ -196,7 +197,7 @@ fk_err fk_boot_guardian(fk_boot *boot, fk_guardian_kind kind, const fk_props *pr
 
 fk_err fk_boot_extra(fk_boot *boot, fk_str name, const fk_props *props, fk_ref *out)
 {
-    return fk__boot_extra(boot->sys, name, props, out);
+    return boot != NULL ? fk__boot_extra(boot->sys, name, props, out) : FK_E_INVALID;
 }
 
 void fk_boot_abandon(fk_boot *boot)

@@ -356,6 +356,54 @@ static void complain(fk_ctx *ctx, void *state)
     (void)fk_fail(ctx, FK_E_FAILED, "the door is stuck");
 }
 
+TEST(log_to_a_pipe_that_is_full_does_not_block)
+{
+    int fd[2];
+    fk_subscription sink;
+    rig r;
+    rig_start(&r);
+    CHECK(pipe(fd) == 0);
+    CHECK_OK(fk_log_open(r.sys, &(fk_log_config){ .fd = fd[1] }, &sink));
+    for (int i = 0; i < 5000; i++) { /* five times what a pipe holds */
+        fk_log(r.sys, FK_LEVEL_WARN, FK_REF_NONE, FK_STR("the same again"));
+    }
+    fk_log_close(r.sys, sink);
+    rig_stop(&r);
+    close(fd[0]);
+    close(fd[1]);
+}
+
+typedef struct collected {
+    char text[4096];
+    size_t len;
+} collected;
+
+static void collect(void *user, const char *text, size_t len)
+{
+    collected *c = user;
+    CHECK(c->len + len < sizeof(c->text));
+    memcpy(c->text + c->len, text, len);
+    c->len += len;
+}
+
+TEST(dump_of_events_shows_what_is_kept_as_text_and_json)
+{
+    collected text = { "", 0 }, json = { "", 0 };
+    rig r;
+    rig_start(&r);
+    fk_log(r.sys, FK_LEVEL_WARN, FK_REF_NONE, FK_STR("first"));
+    fk_log(r.sys, FK_LEVEL_DEBUG, FK_REF_NONE, FK_STR("not kept"));
+    fk_log(r.sys, FK_LEVEL_ERROR, FK_REF_NONE, FK_STR("second"));
+    CHECK_U64(fk_dump_events(r.sys, NULL, &(fk_writer){ collect, &text }), 2);
+    CHECK(strstr(text.text, "level=warn name=log text=first\n") != NULL);
+    CHECK(strstr(text.text, "level=error name=log text=second\n") != NULL);
+    CHECK(strstr(text.text, "not kept") == NULL);
+    fk_dump_options options = { .format = FK_DUMP_JSON };
+    CHECK_U64(fk_dump_events(r.sys, &options, &(fk_writer){ collect, &json }), 2);
+    CHECK(json.text[0] == '{' && strstr(json.text, "\"text\":\"second\"}\n") != NULL);
+    rig_stop(&r);
+}
+
 TEST(log_line_of_a_stop_hook_s_complaint_says_so)
 {
     fk_ref ref;
