@@ -54,7 +54,7 @@ typedef enum fk_dispatcher {
 
 typedef enum fk_directive {
     FK_DIRECTIVE_RESUME = 0, /* goes on with its next message, its state as it is; an actor whose
-                                start has failed is restarted instead */
+                                start has failed begins again, within its limit */
     FK_DIRECTIVE_RESTART,    /* goes on with fresh state; mailbox, reference and watchers stay */
     FK_DIRECTIVE_STOP,
     FK_DIRECTIVE_ESCALATE, /* the parent fails in its turn */

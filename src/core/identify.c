@@ -20,7 +20,7 @@ void fk__identify_answer(fk_local *local, const fk_msg *msg, fk_ref ref)
     fk__send(local, msg->sender, ref, answer, NULL);
 }
 
-fk_err fk_resolve_one(fk_system *sys, fk_str expression, fk_time timeout, fk_ref *out)
+static fk_err resolve_by_question(fk_system *sys, fk_str expression, fk_time timeout, fk_ref *out)
 {
     fk_identity found = { 0, FK_REF_NONE };
     fk_ref question = FK_REF_NONE;
@@ -38,4 +38,10 @@ fk_err fk_resolve_one(fk_system *sys, fk_str expression, fk_time timeout, fk_ref
     if (fk_ref_is_none(found.ref)) return FK_E_PID_UNKNOWN;
     *out = found.ref;
     return FK_OK;
+}
+
+fk_err fk_resolve_one(fk_system *sys, fk_str expression, fk_time timeout, fk_ref *out)
+{
+    fk_err err = resolve_by_question(sys, expression, timeout, out);
+    return err == FK_E_DEAD ? FK_E_PID_UNKNOWN : err; /* the system has ended: nobody is there */
 }

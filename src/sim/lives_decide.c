@@ -207,6 +207,11 @@ static void forget_counts(const fk_soul *parent, uint32_t failed)
 static void check_directive(const fk_soul *parent, uint32_t child, fk_directive given)
 {
     fk_directive drawn = parent->drawn;
+    if (drawn == FK_DIRECTIVE_RESUME && v->soul[child].is_unstarted) {
+        /* Begins again, which counts, if it may. */
+        v->soul[child].count.is_unsure = true;
+        if (given == FK_DIRECTIVE_STOP) return;
+    }
     if (drawn != FK_DIRECTIVE_RESTART) {
         if (given != drawn) fk__world_fail("A8", "a%u: not what was decided", (unsigned)child);
         return;
