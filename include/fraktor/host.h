@@ -60,6 +60,12 @@ typedef struct fk_signal_config {
 FK_API FK_MUST_USE fk_err fk_host_shutdown_on_signal(fk_system *sys,
                                                      const fk_signal_config *config);
 
+/* A wild pointer in an actor ends the process, as in any C program. After this call a line is written
+ * to fd before that: the signal, the actor, the type of the message it was handling. For the whole
+ * process and until its end: SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT; what the program had installed
+ * for them, or the kernel, comes after it. FK_E_INVALID, FK_E_OS. */
+FK_API FK_MUST_USE fk_err fk_host_report_crashes(int fd);
+
 #ifdef __cplusplus
 }
 #endif

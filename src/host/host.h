@@ -48,6 +48,8 @@ ssize_t fk__host_write(int fd, const char *text, size_t len);
 
 /* The system whose actor runs on this thread, or NULL. */
 extern _Thread_local fk_system *fk__host_inside;
+/* The worker that this thread is, or runs. */
+extern _Thread_local fk_worker *fk__host_worker;
 
 FK_MUST_USE fk_err fk__host_open_loop(fk_host *host);
 void fk__host_close_loop(fk_host *host);

@@ -85,8 +85,10 @@ size_t fk_host_run_once(fk_system *sys, fk_time timeout)
     uint32_t before = fk__half_load(&worker->turns, FK_RELAXED);
     fk_system *outer = fk__host_inside;
     fk__host_inside = sys;
+    fk__host_worker = worker;
     fk_time wait = fk__worker_run(worker, WINDOWS_AT_ONCE);
     fk__host_inside = outer;
+    fk__host_worker = NULL;
     if (wait == 0) loop_wake(host, 0); /* there is more */
     return fk__half_load(&worker->turns, FK_RELAXED) - before;
 }

@@ -29,6 +29,7 @@ static void *thread_main(void *arg)
     fk_worker *worker = thread->worker;
     fk_half *word = &thread->host->word[worker->id];
     fk__host_inside = thread->host->sys;
+    fk__host_worker = worker;
     for (;;) {
         /* Read before running: a wake that comes in between changes it, and we do not sleep. */
         uint32_t seen = fk__half_load(word, FK_ACQUIRE);
@@ -72,6 +73,12 @@ static fk_err thread_start(void *ctx, fk_worker *worker)
     *thread = (fk_thread){ .host = host, .worker = worker };
     /* Signals are the program's business: its own threads get them. */
     sigfillset(&all);
+    /* But those that a thread brings upon itself kill the process unheard when they are blocked. */
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
+    sigdelset(&all, SIGABRT);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(&thread->id, NULL, thread_main, thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
