@@ -402,7 +402,8 @@ static void decide(fk_worker *worker, fk_cell *parent, fk_cell *child, const fk_
     worker->ctx.detail[0] = '\0';
     /* Who has not begun cannot go on: it begins again, and that is a restart like any other. */
     bool is_unborn = failure->phase == FK_PHASE_START || failure->phase == FK_PHASE_RESTART;
-    if (directive == FK_DIRECTIVE_RESUME && is_unborn && !permit(worker, parent, child, &strategy)) {
+    if (directive == FK_DIRECTIVE_RESUME && is_unborn &&
+        !permit(worker, parent, child, &strategy)) {
         directive = FK_DIRECTIVE_STOP;
     }
     if (directive == FK_DIRECTIVE_RESTART && !permit_all(worker, parent, child, &strategy)) {
