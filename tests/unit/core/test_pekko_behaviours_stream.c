@@ -152,7 +152,8 @@ static char steps[128];
 static void step(fk_system *sys, fk_shutdown_task task, void *user)
 {
     const char *name = user;
-    strcat(strcat(steps, name), " ");
+    size_t len = strlen(steps);
+    snprintf(steps + len, sizeof(steps) - len, "%s ", name);
     fk_err err = strcmp(name, "bad") == 0 ? FK_E_FAILED : FK_OK;
     CHECK_OK(fk_shutdown_task_done(sys, task, err));
 }

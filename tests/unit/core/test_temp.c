@@ -196,7 +196,7 @@ TEST(temp_table_does_not_grow_with_the_dead)
     fk_ref found;
     world_start(&w, (fk_system_config){ 0 });
     uint64_t before = 0;
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 400; round++) {
         for (int i = 0; i < 100; i++) {
             fk_ref ref = doer_spawn(&w.r);
             CHECK_OK(fk_temp_register(w.r.sys, FK_STR("many"), ref, FK_BUF(path)));
@@ -207,7 +207,9 @@ TEST(temp_table_does_not_grow_with_the_dead)
         fk_stats stats;
         fk_stats_get(w.r.sys, &stats);
         if (round == 10) before = stats.memory;
-        if (round > 10) CHECK_U64(stats.memory, before);
+        /* 39,000 names would be 2 MiB and more. Which of its pools a thread uses is chance: each may
+         * take a page yet. */
+        if (round > 10) CHECK(stats.memory < before + (1 << 20));
     }
     rig_stop(&w.r);
 }
