@@ -26,7 +26,7 @@ FK_MESSAGE(sim_knock);
 
 bool fk__lifecycle_is_own(const fk_type *type)
 {
-    bool is_hook = memcmp(type->name, "fk_hook", 7) == 0; /* what hooks send to /system */
+    bool is_hook = strncmp(type->name, "fk_hook", 7) == 0; /* what hooks send to /system */
     return is_hook || type == &fk_type_sim_obituary || type == &fk_type_sim_knock ||
            type == &fk_type_fk_termination_hook;
 }
