@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What actors and outside threads of the scenario do. */
 
+#include <string.h>
+
 #include "base/base.h"
 #include "sim/lifecycle.h"
 #include "sim/sometimes.h"
