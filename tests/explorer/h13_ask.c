@@ -248,21 +248,15 @@ static void wait_finish(void *state)
     kernel_end(true);
 }
 
-#define HARNESS(NAME, THREADS, SETUP, THREAD, FINISH)                                              \
-    {                                                                                              \
-        .name = NAME, .threads = THREADS, .setup = SETUP, .thread = THREAD, .finish = FINISH,      \
-        .state = &the_world, .state_size = sizeof(the_world)                                       \
-    }
-
 static const fk_harness HARNESSES[] = {
-    HARNESS("ask-race", 3, race_setup, race_thread, finish),
-    HARNESS("ask-arm", 2, arm_setup, race_thread, finish),
-    HARNESS("ask-again", 2, again_setup, race_thread, finish),
-    HARNESS("ask-stop", 2, stop_setup, race_thread, finish),
-    HARNESS("ask-abandon", 2, abandon_setup, abandon_thread, finish),
-    HARNESS("ask-name", 3, name_setup, name_thread, finish),
-    HARNESS("ask-wait", 3, wait_setup, wait_thread, wait_finish),
-    HARNESS("ask-wait-late", 3, wait_late_setup, wait_thread, wait_finish),
+    KERNEL_HARNESS("ask-race", 3, race_setup, race_thread, finish),
+    KERNEL_HARNESS("ask-arm", 2, arm_setup, race_thread, finish),
+    KERNEL_HARNESS("ask-again", 2, again_setup, race_thread, finish),
+    KERNEL_HARNESS("ask-stop", 2, stop_setup, race_thread, finish),
+    KERNEL_HARNESS("ask-abandon", 2, abandon_setup, abandon_thread, finish),
+    KERNEL_HARNESS("ask-name", 3, name_setup, name_thread, finish),
+    KERNEL_HARNESS("ask-wait", 3, wait_setup, wait_thread, wait_finish),
+    KERNEL_HARNESS("ask-wait-late", 3, wait_late_setup, wait_thread, wait_finish),
     { .name = NULL },
 };
 

@@ -195,18 +195,12 @@ static void stop_finish(void *state)
     kernel_end(true);
 }
 
-#define HARNESS(NAME, THREADS, SETUP, THREAD, FINISH)                                              \
-    {                                                                                              \
-        .name = NAME, .threads = THREADS, .setup = SETUP, .thread = THREAD, .finish = FINISH,      \
-        .state = &the_world, .state_size = sizeof(the_world)                                       \
-    }
-
 static const fk_harness HARNESSES[] = {
-    HARNESS("events-leave", 2, leave_setup, leave_thread, leave_finish),
-    HARNESS("events-leave-two", 3, leave_setup, leave_thread, leave_two_finish),
-    HARNESS("events-join", 2, join_setup, join_thread, join_finish),
-    HARNESS("events-actor", 3, actor_setup, actor_thread, actor_finish),
-    HARNESS("events-stop", 2, stop_setup, stop_thread, stop_finish),
+    KERNEL_HARNESS("events-leave", 2, leave_setup, leave_thread, leave_finish),
+    KERNEL_HARNESS("events-leave-two", 3, leave_setup, leave_thread, leave_two_finish),
+    KERNEL_HARNESS("events-join", 2, join_setup, join_thread, join_finish),
+    KERNEL_HARNESS("events-actor", 3, actor_setup, actor_thread, actor_finish),
+    KERNEL_HARNESS("events-stop", 2, stop_setup, stop_thread, stop_finish),
     { .name = NULL },
 };
 

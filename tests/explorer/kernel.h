@@ -484,4 +484,11 @@ static inline void kernel_end(bool stop)
     }
 }
 
+/* A row of a program's harnesses; their state is the_world. */
+#define KERNEL_HARNESS(NAME, THREADS, SETUP, THREAD, FINISH)                                       \
+    {                                                                                              \
+        .name = NAME, .threads = THREADS, .setup = SETUP, .thread = THREAD, .finish = FINISH,      \
+        .state = &the_world, .state_size = sizeof(the_world)                                       \
+    }
+
 #endif /* TESTS_EXPLORER_KERNEL_H */

@@ -34,7 +34,7 @@ static fk_time wall(void *ctx)
 
 static void desk_start(fk_log_config config)
 {
-    char name[] = "/tmp/fk_log_XXXXXX";
+    char name[] = "fk_log_XXXXXX";
     D.fd = mkstemp(name);
     CHECK(D.fd > 0);
     unlink(name);
@@ -285,7 +285,7 @@ TEST(log_replays_if_asked)
 TEST(log_appends_to_a_file_that_it_closes)
 {
     rig r;
-    char name[] = "/tmp/fk_log_XXXXXX", text[600] = "";
+    char name[] = "fk_log_XXXXXX", text[600] = "";
     int fd = mkstemp(name);
     CHECK(fd >= 0);
     fk_subscription sink;

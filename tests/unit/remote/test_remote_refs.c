@@ -129,3 +129,23 @@ TEST(remote_selection_keeps_its_uid_and_is_refused_in_quarantine)
     observer_letters(&o, 1);
     rig_stop(&o.r);
 }
+
+TEST(remote_override_ends_a_quarantine)
+{
+    fk_str text = FK_STR("fraktor.tcp://other@10.0.0.9:2552/user/a");
+    fk_str address = FK_STR("fraktor.tcp://other@10.0.0.9:2552");
+    fk_authority_info info;
+    start((fk_system_config){ 0 });
+    CHECK_ERR(fk_authority_override(o.r.sys, FK_STR("fraktor.tcp://nobody@10.0.0.9:1")),
+              FK_E_NOT_FOUND);
+    CHECK_OK(fk_select_send(o.r.sys, text, FK_MSG(num, 1)));
+    CHECK_ERR(fk_authority_override(o.r.sys, address), FK_E_STATE);
+    CHECK_OK(fk_authority_quarantine(o.r.sys, address));
+    CHECK_ERR(fk_select_send(o.r.sys, text, FK_MSG(num, 2)), FK_E_QUARANTINED);
+    CHECK_OK(fk_authority_override(o.r.sys, address));
+    CHECK_OK(fk_authority_get(o.r.sys, address, &info));
+    CHECK_U64(info.status, FK_AUTHORITY_UNRESOLVED); /* nobody has said where it is */
+    CHECK_OK(fk_select_send(o.r.sys, text, FK_MSG(num, 3)));
+    CHECK_U64(deferred(), 1);
+    rig_stop(&o.r);
+}
