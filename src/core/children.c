@@ -198,14 +198,12 @@ fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str
         copy = fk__name_create(local, name, FK_SITE("name of an actor"));
         if (copy == NULL) return local->cache.err;
     }
-    if (copy != NULL) {
-        /* Somebody may still be looking for the path of the actor that had this slot. */
-        fk__mem_lock(mem, &child->children_lock);
-        child->label = fk__label_of_name(copy);
-        fk__mem_unlock(mem, &child->children_lock);
-    }
     fk__mem_lock(mem, &parent->children_lock);
-    if (copy == NULL) child->label = fk__label_of_number(parent->child_counter);
+    /* Somebody may still be looking for the path of the actor that had this slot. */
+    fk__mem_lock(mem, &child->children_lock);
+    child->label =
+        copy != NULL ? fk__label_of_name(copy) : fk__label_of_number(parent->child_counter);
+    fk__mem_unlock(mem, &child->children_lock);
     fk_err err = parent->closed != 0 ? FK_E_STOPPING : FK_OK;
     if (err == FK_OK && copy != NULL && child_find(parent, name) != NULL) err = FK_E_NAME_TAKEN;
     if (err == FK_OK) err = reserve_child(local, parent);
