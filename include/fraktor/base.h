@@ -81,7 +81,9 @@ extern "C" {
     X(E_TRUNCATED, 42, "the bytes end before they are complete")                                   \
     X(E_PROTOCOL, 43, "the other side speaks another version of the protocol")                     \
     X(E_NO_CODEC, 44, "no codec is known for that type, serializer or manifest")                   \
-    X(E_MISMATCH, 45, "the type is not laid out on the other side as it is here")
+    X(E_MISMATCH, 45, "the type is not laid out on the other side as it is here")                  \
+    X(E_FORBIDDEN, 46, "the configuration does not allow that")                                    \
+    X(E_IN_USE, 47, "the address is in use")
 
 typedef enum fk_err {
 #define FK_ERR_ENUM(name, number, text) FK_##name = number,

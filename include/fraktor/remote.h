@@ -34,7 +34,7 @@ typedef struct fk_authority_info {
 } fk_authority_info;
 
 /* FK_E_NOT_FOUND: nobody has named it yet. */
-FK_API FK_MUST_USE fk_err fk_authority_get(fk_system *sys, fk_str address, fk_authority_info *out);
+FK_API FK_MUST_USE fk_err fk_authority_state(fk_system *sys, fk_str address, fk_authority_info *out);
 /* Keeps a system out for the quarantine duration of the config. What waited for it becomes dead
  * letters. FK_E_STATE: it is quarantined already. FK_E_LIMIT, FK_E_NOMEM. */
 FK_API fk_err fk_authority_quarantine(fk_system *sys, fk_str address);

@@ -20,15 +20,40 @@
 extern "C" {
 #endif
 
-/* How other systems see this one, and what becomes of those that cannot be reached. */
+struct fk_codec;
+
+/* How other systems see this one, and what becomes of them: see fraktor/remote.h. */
 typedef struct fk_remoting_config {
     const char *host;            /* NULL: no address, and paths are shown without one */
-    uint16_t port;               /* 1..65535 with host */
+    uint16_t port;               /* 1..65535 with host; with enabled, 0: any that is free */
     fk_time quarantine;          /* how long uids and bad peers are kept out; 0: 5 days; >= 1 s */
     fk_time quarantine_override; /* takes its place when not 0; >= 1 s */
     fk_time give_up_after;       /* unreachable for so long is quarantined; 0: the quarantine */
     uint32_t deferred_max;       /* messages waiting for one system; 0: 1,024 */
     uint32_t deferred_total_max; /* for all of them; 0: 8,192 */
+
+    bool enabled;          /* listens and connects; without it messages to others only wait */
+    bool trusting;         /* others may poison and kill actors, and select below /system */
+    const char *bind_host; /* an address to listen at; NULL: 127.0.0.1, or ::1 with such a host */
+    uint16_t bind_port;    /* 0: port */
+    /* Whoever reaches the port can send to every actor, and read what is sent. Without this a
+     * bind_host that others can reach is refused (FK_E_FORBIDDEN). */
+    bool allow_unencrypted_beyond_loopback;
+    const struct fk_codec *const *codecs; /* besides the built-in ones; ends with NULL; or NULL */
+    const char *const *large;  /* paths, say "/user/files", whose actors get their messages by a
+                                 stream of their own, with larger frames; ends with NULL; or NULL */
+    uint32_t outbound_max;     /* messages on their way to one system; 0: 16,384 */
+    uint32_t frame_max;        /* bytes of a message with its header; 0: 256 KiB; >= 4 KiB */
+    uint32_t frame_max_large;  /* of the large stream; 0: 2 MiB; >= 4 KiB */
+    uint32_t connections_max;  /* that others make; 0: 1,024 */
+    uint32_t half_open_max;    /* of these, without a handshake; 0: 64 */
+    uint32_t watches_max;      /* of one system, in each direction; 0: 10,000 */
+    fk_time handshake_timeout; /* 0: 20 s; of those that others make, a quarter of that */
+    fk_time reconnect_min, reconnect_max; /* delay between attempts; 0: 100 ms, 30 s */
+    fk_time heartbeat_every;              /* of watched systems; 0: 1 s */
+    fk_time heartbeat_pause;              /* silence that is acceptable on top of that; 0: 10 s */
+    fk_time idle_after;     /* an ordinary or large stream without use ends; 0: 5 min */
+    fk_time compress_every; /* tables of frequent names are made so often; 0: 1 min; FK_NEVER */
 } fk_remoting_config;
 
 #define FK_WORKERS_NONE UINT32_MAX /* no threads: fk_host_run_once() or the port drives it */

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/*
- * One lock for the table of authorities and the proxies. Nobody is called with it held: what a step
- * of an authority brings about is a value, acted on when the lock is free.
- */
 
 #include "remote/remote.h"
 
@@ -12,60 +8,18 @@
 #include "core/registry.h"
 #include "core/send.h"
 #include "core/spawn.h"
-#include "remote/authority.h"
-
-enum { PROXIES_MAX = 65536, PROXY_BUCKETS = 1024 };
-
-/* A message on its way to another system. */
-typedef struct fk_letter {
-    fk_envelope link;
-    fk_node *node;
-    fk_ref to;
-} fk_letter;
-
-typedef struct fk_remote_proxy {
-    fk_proxy proxy; /* first: the cell's state */
-    struct fk_remote_proxy *next;
-    fk_authority *authority;
-    uint64_t hash;
-    fk_ref ref;
-    size_t size; /* of the block */
-    char text[];
-} fk_remote_proxy;
-
-typedef struct fk_remote {
-    fk_system *sys;
-    fk_lock lock;
-    fk_authority_table table;
-    fk_ref keeper; /* the actor that sees to the time */
-    uint32_t proxies;
-    fk_remote_proxy *bucket[PROXY_BUCKETS];
-} fk_remote;
-
-static void remote_lock(fk_remote *remote)
-{
-    fk__mem_lock(&remote->sys->mem, &remote->lock);
-}
-
-static void remote_unlock(fk_remote *remote)
-{
-    fk__mem_unlock(&remote->sys->mem, &remote->lock);
-}
 
 /* ---- letters that do not go ------------------------------------------------------------------- */
 
-/* "fraktor.tcp://bank@10.0.0.7:2552", as an address is written. */
-#define ADDRESS_MAX 544
-
-static fk_str address_of(const fk_remote *remote, const fk_authority *authority,
-                         char buf[ADDRESS_MAX])
+fk_str fk__remote_address(const fk_remote *remote, const fk_authority *authority,
+                          char buf[FK_ADDRESS_MAX])
 {
     fk_path path = { .rules = (uint8_t)remote->sys->paths.rules,
                      .scheme = FK_SCHEME_TCP,
                      .system = authority->key.system,
                      .host = authority->key.host,
                      .port = authority->key.port };
-    return (fk_str){ buf, fk_path_format(&path, FK_FORM_ADDRESS, buf, ADDRESS_MAX) };
+    return (fk_str){ buf, fk_path_format(&path, FK_FORM_ADDRESS, buf, FK_ADDRESS_MAX) };
 }
 
 static void letter_free(fk_local *local, fk_letter *letter)
@@ -80,7 +34,7 @@ static void node_discard(fk_local *local, fk_reason reason, fk_ref to, fk_node *
     fk__node_free(&local->cache, node);
 }
 
-static void letter_discard(fk_local *local, fk_reason reason, fk_letter *letter)
+void fk__letter_discard(fk_local *local, fk_reason reason, fk_letter *letter)
 {
     node_discard(local, reason, letter->to, letter->node);
     letter_free(local, letter);
@@ -88,11 +42,11 @@ static void letter_discard(fk_local *local, fk_reason reason, fk_letter *letter)
 
 /* ---- effects: without the lock ------------------------------------------------------------------ */
 
-static void act(fk_remote *remote, fk_local *local, fk_authority_effects *effects)
+void fk__remote_act(fk_remote *remote, fk_local *local, fk_authority_effects *effects)
 {
     if (effects->authority == NULL) return;
-    char buf[ADDRESS_MAX];
-    fk_str name = address_of(remote, effects->authority, buf); /* an authority stays */
+    char buf[FK_ADDRESS_MAX];
+    fk_str name = fk__remote_address(remote, effects->authority, buf); /* an authority stays */
     if (effects->has_change) {
         const fk_authority_change *change = &effects->change;
         bool is_new = change->reason == FK_AUTHORITY_REASON_CREATED;
@@ -106,35 +60,30 @@ static void act(fk_remote *remote, fk_local *local, fk_authority_effects *effect
     fk_envelope *envelope;
     while ((envelope = fk__envelopes_take(&effects->refused)) != NULL) {
         fk__invalid_association(local, name);
-        letter_discard(local, FK_REASON_QUARANTINED, FK_CONTAINER(envelope, fk_letter, link));
+        fk__letter_discard(local, FK_REASON_QUARANTINED, FK_CONTAINER(envelope, fk_letter, link));
     }
 }
 
 /* ---- the keeper: /system/authorities -------------------------------------------------------------- */
 
-static fk_remote *remote_of(const fk_system *sys)
-{
-    return sys->remote.ctx;
-}
-
 static fk_err keeper_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     fk_local *local = &fk__ctx_worker(ctx)->local;
-    fk_remote *remote = remote_of(local->sys);
+    fk_remote *remote = fk__remote_of(local->sys);
     fk_authority_effects effects;
     bool more = true;
     (void)state;
     if (msg->type != &fk__type_tick) return fk_unhandled(ctx, msg);
     fk_time now = fk_now(ctx);
     while (more) {
-        remote_lock(remote);
+        fk__remote_lock(remote);
         more = fk__authority_tick(&remote->table, now, &effects);
-        remote_unlock(remote);
-        if (more) act(remote, local, &effects);
+        fk__remote_unlock(remote);
+        if (more) fk__remote_act(remote, local, &effects);
     }
-    remote_lock(remote);
+    fk__remote_lock(remote);
     fk_time next = fk__authority_next(&remote->table);
-    remote_unlock(remote);
+    fk__remote_unlock(remote);
     if (next == FK_NEVER) return FK_OK;
     fk_err err = fk_timer_start(ctx, 1, FK_TIMER_ONCE, next > now ? next - now : 0,
                                 (fk_out){ &fk__type_tick, "" });
@@ -151,53 +100,15 @@ static void keeper_tell(fk_remote *remote, fk_local *local)
     /* If there is one, the name is taken. */
     bool is_new =
         fk__spawn(local, sys->top.system, FK_STR("authorities"), NULL, &KEEPER, &ref) == FK_OK;
-    remote_lock(remote);
+    fk__remote_lock(remote);
     if (is_new) remote->keeper = ref;
     ref = remote->keeper;
-    remote_unlock(remote);
+    fk__remote_unlock(remote);
     if (!fk_ref_is_none(ref))
         fk__send(local, ref, FK_REF_NONE, (fk_out){ &fk__type_tick, "" }, NULL);
 }
 
-/* ---- proxies: under the lock ------------------------------------------------------------------------ */
-
-static fk_remote_proxy *proxy_find(fk_remote *remote, uint64_t hash, fk_str text)
-{
-    fk_remote_proxy *proxy = remote->bucket[hash % PROXY_BUCKETS];
-    for (; proxy != NULL; proxy = proxy->next) {
-        fk_str own = proxy->proxy.path;
-        if (proxy->hash == hash && own.len == text.len &&
-            memcmp(own.ptr, text.ptr, text.len) == 0) {
-            break;
-        }
-    }
-    return proxy;
-}
-
-static fk_err proxy_create(fk_remote *remote, fk_local *local, uint64_t hash, fk_str text,
-                           fk_remote_proxy **out)
-{
-    fk_mem *mem = &remote->sys->mem;
-    size_t size = sizeof(fk_remote_proxy) + text.len;
-    void *memory;
-    if (remote->proxies >= PROXIES_MAX) return FK_E_LIMIT;
-    FK_TRY(fk__mem_alloc(mem, size, FK_SITE("remote reference"), &memory));
-    fk_remote_proxy *proxy = memory;
-    *proxy = (fk_remote_proxy){ .hash = hash, .size = size };
-    memcpy(proxy->text, text.ptr, text.len);
-    proxy->proxy.path = (fk_str){ proxy->text, text.len };
-    fk_err err = fk__proxy_open(local, &proxy->proxy, &proxy->ref);
-    if (err != FK_OK) {
-        fk__mem_free(mem, proxy, size);
-        return err;
-    }
-    fk_remote_proxy **bucket = &remote->bucket[hash % PROXY_BUCKETS];
-    proxy->next = *bucket;
-    *bucket = proxy;
-    remote->proxies++;
-    *out = proxy;
-    return FK_OK;
-}
+/* ---- references -------------------------------------------------------------------------------- */
 
 static fk_err authority_of(fk_remote *remote, const fk_path *path, fk_authority_effects *effects,
                            fk_authority **out)
@@ -206,30 +117,38 @@ static fk_err authority_of(fk_remote *remote, const fk_path *path, fk_authority_
     return fk__authority_get(&remote->table, &key, fk__system_now(remote->sys), effects, out);
 }
 
-static fk_err remote_resolve(void *ctx, fk_local *local, const fk_path *path, fk_ref *out)
+static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *path, bool is_held,
+                        fk_ref *out)
 {
-    fk_remote *remote = ctx;
     fk_authority_effects effects = { .authority = NULL };
     fk_authority *authority;
-    fk_remote_proxy *proxy = NULL;
+    fk_remote_proxy *proxy;
     size_t size = fk_path_format(path, FK_FORM_FULL, NULL, 0) + 1, len = size - 1;
     char *text = fk__cache_alloc(&local->cache, size, FK_SITE("path of a remote reference"));
     if (text == NULL) return local->cache.err;
     fk_path_format(path, FK_FORM_FULL, text, size);
-    uint64_t hash = fk__hash_bytes(&remote->sys->key, text, len);
-    remote_lock(remote);
+    fk__remote_lock(remote);
     fk_err err = authority_of(remote, path, &effects, &authority);
     if (err == FK_OK && authority->state == FK_ASSOCIATION_QUARANTINE) err = FK_E_QUARANTINED;
-    if (err == FK_OK) proxy = proxy_find(remote, hash, (fk_str){ text, len });
-    if (err == FK_OK && proxy == NULL) {
-        err = proxy_create(remote, local, hash, (fk_str){ text, len }, &proxy);
-        if (err == FK_OK) proxy->authority = authority;
+    if (err == FK_OK) {
+        err = fk__proxies_get(&remote->proxies, local, (fk_str){ text, len }, authority, is_held,
+                              &proxy);
     }
     if (err == FK_OK) *out = proxy->ref;
-    remote_unlock(remote);
+    fk__remote_unlock(remote);
     fk__cache_free(&local->cache, text, size);
-    act(remote, local, &effects);
+    fk__remote_act(remote, local, &effects);
     return err;
+}
+
+static fk_err remote_resolve(void *ctx, fk_local *local, const fk_path *path, fk_ref *out)
+{
+    return reference(ctx, local, path, true, out);
+}
+
+fk_err fk__remote_meet(fk_remote *remote, fk_local *local, const fk_path *path, fk_ref *out)
+{
+    return reference(remote, local, path, false, out);
 }
 
 /* ---- sending ------------------------------------------------------------------------------------------ */
@@ -243,6 +162,8 @@ static fk_err remote_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to
 {
     fk_remote *remote = ctx;
     fk_remote_proxy *own = FK_CONTAINER(proxy, fk_remote_proxy, proxy);
+    /* Relaxed: an authority stays, and a letter to the wrong one is found out by its generation. */
+    fk_authority *authority = fk__word_ptr(&own->authority, FK_RELAXED);
     bool is_deferred;
     fk_letter *letter =
         fk__cache_alloc(&local->cache, sizeof(*letter), FK_SITE("letter to another system"));
@@ -252,19 +173,18 @@ static fk_err remote_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to
         return err;
     }
     *letter = (fk_letter){ .node = node, .to = to };
-    remote_lock(remote);
-    fk_err err =
-        fk__authority_send(&remote->table, own->authority, &letter->link, false, &is_deferred);
-    remote_unlock(remote);
+    fk__remote_lock(remote);
+    fk_err err = fk__authority_send(&remote->table, authority, &letter->link, false, &is_deferred);
+    fk__remote_unlock(remote);
     if (err == FK_OK) {
         FK_ASSERT(is_deferred); /* without a transport nobody is ever reached */
         return FK_OK;
     }
     if (err == FK_E_QUARANTINED) {
-        char buf[ADDRESS_MAX];
-        fk__invalid_association(local, address_of(remote, own->authority, buf));
+        char buf[FK_ADDRESS_MAX];
+        fk__invalid_association(local, fk__remote_address(remote, authority, buf));
     }
-    letter_discard(local, reason_for(err), letter);
+    fk__letter_discard(local, reason_for(err), letter);
     return err;
 }
 
@@ -279,15 +199,10 @@ static void remote_destroy(void *ctx)
     fk_envelope *envelope;
     fk__authority_table_fini(&remote->table, &left);
     while ((envelope = fk__envelopes_take(&left)) != NULL) {
-        letter_discard(local, FK_REASON_SYSTEM_STOPPING, FK_CONTAINER(envelope, fk_letter, link));
+        fk__letter_discard(local, FK_REASON_SYSTEM_STOPPING,
+                           FK_CONTAINER(envelope, fk_letter, link));
     }
-    for (uint32_t i = 0; i < PROXY_BUCKETS; i++) {
-        while (remote->bucket[i] != NULL) {
-            fk_remote_proxy *proxy = remote->bucket[i];
-            remote->bucket[i] = proxy->next;
-            fk__mem_free(&sys->mem, proxy, proxy->size);
-        }
-    }
+    fk__proxies_fini(&remote->proxies);
     fk__mem_free(&sys->mem, remote, sizeof(*remote));
 }
 
@@ -312,6 +227,7 @@ fk_err fk__remote_attach(fk_system *sys, const fk_system_config *config)
     memset(remote, 0, sizeof(*remote));
     remote->sys = sys;
     fk_err err = fk__authority_table_init(&remote->table, &sys->mem, &authorities, &sys->key, seed);
+    if (err == FK_OK) err = fk__proxies_init(&remote->proxies, sys);
     if (err != FK_OK) {
         fk__mem_free(&sys->mem, remote, sizeof(*remote));
         return err;
@@ -332,14 +248,14 @@ static fk_err address_parse(fk_system *sys, fk_str text, fk_path *out)
     return out->host.len != 0 ? FK_OK : FK_E_AUTHORITY;
 }
 
-fk_err fk_authority_get(fk_system *sys, fk_str address, fk_authority_info *out)
+fk_err fk_authority_state(fk_system *sys, fk_str address, fk_authority_info *out)
 {
     fk_path path;
     FK_TRY(address_parse(sys, address, &path));
-    fk_remote *remote = remote_of(sys);
+    fk_remote *remote = fk__remote_of(sys);
     fk_authority_key key = { path.system, path.host, path.port };
     fk_time now = fk__system_now(sys);
-    remote_lock(remote);
+    fk__remote_lock(remote);
     const fk_authority *authority = fk__authority_find(&remote->table, &key);
     if (authority != NULL) {
         bool is_out = authority->state == FK_ASSOCIATION_QUARANTINE;
@@ -348,20 +264,20 @@ fk_err fk_authority_get(fk_system *sys, fk_str address, fk_authority_info *out)
                                     .deferred = authority->deferred.count,
                                     .quarantine_left = is_out ? left : 0 };
     }
-    remote_unlock(remote);
+    fk__remote_unlock(remote);
     return authority != NULL ? FK_OK : FK_E_NOT_FOUND;
 }
 
 /* A step that a person asks for. */
 static fk_err step(fk_system *sys, const fk_path *path, fk_authority_event_kind kind, bool makes)
 {
-    fk_remote *remote = remote_of(sys);
+    fk_remote *remote = fk__remote_of(sys);
     fk_authority_effects created = { .authority = NULL }, effects = { .authority = NULL };
     fk_authority_key key = { path->system, path->host, path->port };
     fk_authority_event event = { .kind = kind };
     fk_authority_result result = FK_AUTHORITY_RESULT_STATE;
     fk_err err = FK_OK;
-    remote_lock(remote);
+    fk__remote_lock(remote);
     fk_authority *authority = fk__authority_find(&remote->table, &key);
     if (authority == NULL && makes) err = authority_of(remote, path, &created, &authority);
     if (authority == NULL && err == FK_OK) err = FK_E_NOT_FOUND;
@@ -369,10 +285,10 @@ static fk_err step(fk_system *sys, const fk_path *path, fk_authority_event_kind 
         result =
             fk__authority_step(&remote->table, authority, &event, fk__system_now(sys), &effects);
     }
-    remote_unlock(remote);
+    fk__remote_unlock(remote);
     fk_local *local = fk__local_enter(sys);
-    act(remote, local, &created);
-    act(remote, local, &effects);
+    fk__remote_act(remote, local, &created);
+    fk__remote_act(remote, local, &effects);
     if (err == FK_OK) keeper_tell(remote, local);
     fk__local_leave(local);
     if (err != FK_OK) return err;

@@ -6,14 +6,61 @@
  * The remote part of a system: what stands behind references to actors of other systems.
  *
  * Such a reference is a slot like any other, whose cell is marked FK_GATE_REMOTE and has a proxy
- * instead of an actor. There is one per path, for as long as the system exists, up to a limit. The
- * cell's senders come here, and the authority of the path decides (remote/authority.h): until there
- * is a transport everything waits there. Time is seen to by an actor, /system/authorities.
+ * instead of an actor (remote/proxies.h). The cell's senders come here, and the authority of the path
+ * decides (remote/authority.h): what may be sent goes onto the line to that system (remote/line.h),
+ * from where the driver takes it (remote/driver.h); everything else waits, or is refused. Without
+ * remoting enabled in the config everything waits.
+ *
+ * One lock, for the table of authorities and the proxies. Nobody is called with it held: what a step
+ * of an authority brings about is a value, acted on when the lock is free.
  */
 
-#include "core/system.h"
+#include "remote/authority.h"
+#include "remote/driver.h"
+#include "remote/letter.h"
+#include "remote/proxies.h"
+
+struct fk_remote {
+    fk_system *sys;
+    fk_lock lock;
+    fk_authority_table table;
+    fk_proxies proxies;
+    fk_ref keeper;     /* without a driver: the actor that sees to the time, /system/authorities */
+    fk_driver *driver; /* NULL: not enabled */
+};
 
 /* Fills sys->remote. sys->remote.destroy, which fk__system_destroy() calls, undoes it. */
 FK_MUST_USE fk_err fk__remote_attach(fk_system *sys, const fk_system_config *config);
+
+static inline fk_remote *fk__remote_of(const fk_system *sys)
+{
+    return (fk_remote *)sys->remote.ctx;
+}
+
+static inline void fk__remote_lock(fk_remote *remote)
+{
+    fk__mem_lock(&remote->sys->mem, &remote->lock);
+}
+
+static inline void fk__remote_unlock(fk_remote *remote)
+{
+    fk__mem_unlock(&remote->sys->mem, &remote->lock);
+}
+
+/* Acts on what a step of an authority has brought about, without the lock: events, dead letters; the
+ * rest goes to the driver. */
+void fk__remote_act(fk_remote *remote, fk_local *local, fk_authority_effects *effects);
+/* A letter that does not go: one dead letter. */
+void fk__letter_discard(fk_local *local, fk_reason reason, fk_letter *letter);
+
+/* A ref for an actor of another system that was only met, in what somebody sent. The authority is made
+ * if need be. As sys->remote.resolve, which is for those asked for. */
+FK_MUST_USE fk_err fk__remote_meet(fk_remote *remote, fk_local *local, const fk_path *path,
+                                   fk_ref *out);
+
+/* "fraktor.tcp://bank@10.0.0.7:2552", as an address is written. */
+#define FK_ADDRESS_MAX 544
+fk_str fk__remote_address(const fk_remote *remote, const fk_authority *authority,
+                          char buf[FK_ADDRESS_MAX]);
 
 #endif /* FK_REMOTE_REMOTE_H */

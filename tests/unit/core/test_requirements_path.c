@@ -322,7 +322,7 @@ TEST(r2_3_other_schemes_are_refused)
     CHECK_ERR(fk_select_send(o.r.sys, FK_STR("pekko://s/user/a"), FK_MSG(num, 1)), FK_E_SCHEME);
     CHECK_U64(observer_letters(&o, 1)->reason, FK_REASON_BAD_PATH);
     fk_authority_info info; /* nor does such a text make a system known */
-    CHECK_ERR(fk_authority_get(o.r.sys, FK_STR("fraktor.tcp://s@h:1"), &info), FK_E_NOT_FOUND);
+    CHECK_ERR(fk_authority_state(o.r.sys, FK_STR("fraktor.tcp://s@h:1"), &info), FK_E_NOT_FOUND);
     CHECK_OK(fk_resolve(o.r.sys, FK_STR("Fraktor.TCP://s/user/a"), &ref, NULL));
     rig_stop(&o.r);
 }
@@ -332,7 +332,7 @@ static const char PEER[] = "fraktor.tcp://other@10.0.0.9:2552";
 static fk_authority_info info_of(const char *address)
 {
     fk_authority_info info;
-    CHECK_OK(fk_authority_get(o.r.sys, fk_str_of(address), &info));
+    CHECK_OK(fk_authority_state(o.r.sys, fk_str_of(address), &info));
     return info;
 }
 

@@ -24,7 +24,7 @@ static fk_ref start(fk_system_config config)
 static uint32_t deferred(void)
 {
     fk_authority_info info;
-    CHECK_OK(fk_authority_get(o.r.sys, FK_STR("fraktor.tcp://other@10.0.0.9:2552"), &info));
+    CHECK_OK(fk_authority_state(o.r.sys, FK_STR("fraktor.tcp://other@10.0.0.9:2552"), &info));
     return info.deferred;
 }
 
@@ -122,7 +122,7 @@ TEST(remote_selection_keeps_its_uid_and_is_refused_in_quarantine)
     const observer_event *event = observer_events(&o, 1);
     CHECK_U64(event->kind, FK_EVENT_INVALID_ASSOCIATION);
     fk_authority_info info; /* what an event shows can be asked about */
-    CHECK_OK(fk_authority_get(o.r.sys, fk_str_of(event->text), &info));
+    CHECK_OK(fk_authority_state(o.r.sys, fk_str_of(event->text), &info));
     CHECK_U64(info.status, FK_AUTHORITY_QUARANTINE);
     CHECK_ERR(fk_select_send(o.r.sys, FK_STR("fraktor.tcp://x@h:1/user/*"), FK_MSG(num, 3)),
               FK_E_UNSUPPORTED);
@@ -143,7 +143,7 @@ TEST(remote_override_ends_a_quarantine)
     CHECK_OK(fk_authority_quarantine(o.r.sys, address));
     CHECK_ERR(fk_select_send(o.r.sys, text, FK_MSG(num, 2)), FK_E_QUARANTINED);
     CHECK_OK(fk_authority_override(o.r.sys, address));
-    CHECK_OK(fk_authority_get(o.r.sys, address, &info));
+    CHECK_OK(fk_authority_state(o.r.sys, address, &info));
     CHECK_U64(info.status, FK_AUTHORITY_UNRESOLVED); /* nobody has said where it is */
     CHECK_OK(fk_select_send(o.r.sys, text, FK_MSG(num, 3)));
     CHECK_U64(deferred(), 1);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_REMOTE_PROXIES_H
+#define FK_REMOTE_PROXIES_H
+
+/*
+ * Proxies: what stands for actors of other systems. There is one per path. Those that a program has
+ * asked for (fk_resolve) stay for as long as the system, up to a limit. Those that are only *met*,
+ * because they sent us something or were in a message, are as many as others choose to make, so
+ * they give way to newer ones, the one unused for the longest time first; a reference to one that
+ * gave way is stale, as that of an actor that has ended. One that is watched, or asked for after
+ * all, stays.
+ *
+ * Their memory is never freed before the system, nor is it anything but a proxy: a sender may look
+ * at one that is just giving way. What such a letter is for is checked by its generation, under the
+ * lock, before it is written.
+ *
+ * Everything here is under the lock of the remote part, except where it is said.
+ */
+
+#include "core/system.h"
+#include "remote/authority.h"
+
+typedef struct fk_remote_proxy {
+    fk_proxy proxy; /* first: the cell's state; its text changes under the lock alone */
+    struct fk_remote_proxy *next;          /* in its bucket */
+    struct fk_remote_proxy *older, *newer; /* of those that are met, by use */
+    fk_word authority; /* fk_authority; without the lock it may be that of a later one */
+    uint64_t hash;
+    fk_ref ref;
+    bool is_held;    /* asked for: stays */
+    bool is_watched; /* stays as long as that is so */
+    char *text;      /* of text_size bytes */
+    uint32_t text_size;
+} fk_remote_proxy;
+
+typedef struct fk_proxies {
+    fk_system *sys;
+    uint32_t held_max, met_max; /* 65,536 and 16,384 */
+    uint32_t held, met;
+    fk_remote_proxy *oldest, *newest; /* of those met */
+    fk_remote_proxy **bucket;
+    uint32_t bucket_count;
+} fk_proxies;
+
+FK_MUST_USE fk_err fk__proxies_init(fk_proxies *proxies, fk_system *sys);
+void fk__proxies_fini(fk_proxies *proxies);
+/* Walks all and asserts what must hold of them. */
+void fk__proxies_check(const fk_proxies *proxies);
+
+/* The proxy for a path in its canonical form, made if there is none. is_held: it was asked for.
+ * FK_E_LIMIT: too many that stay; FK_E_NOMEM. */
+FK_MUST_USE fk_err fk__proxies_get(fk_proxies *proxies, fk_local *local, fk_str path,
+                                   fk_authority *authority, bool is_held, fk_remote_proxy **out);
+/* The proxy that a ref names, which counts as a use; NULL: it has given way. */
+fk_remote_proxy *fk__proxies_find(fk_proxies *proxies, fk_ref ref);
+void fk__proxies_watched(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_watched);
+
+#endif /* FK_REMOTE_PROXIES_H */
