@@ -38,8 +38,8 @@ extern FK_API const fk_type fk_type_fk_identity;
 
 /* Send to a selection. FK_OK also when nobody matched. The faults of fk_path_parse() and FK_E_ESCAPE:
  * the text is no selection; that is an event and a dead letter, too. FK_E_FULL, FK_E_NOMEM,
- * FK_E_LIMIT: some match did not get it. Of another system: FK_E_QUARANTINED, and FK_E_UNSUPPORTED
- * with a wildcard. In every case the message has been taken. A message with a drop function goes to
+ * FK_E_LIMIT: some match did not get it. Of another system, which finds out itself who matches:
+ * FK_E_QUARANTINED. In every case the message has been taken. A message with a drop function goes to
  * one receiver only: with several it is FK_E_INVALID (send a payload). */
 FK_API fk_err fk_select_tell(fk_ctx *ctx, fk_str expression, fk_out msg);
 FK_API fk_err fk_select_send(fk_system *sys, fk_str expression, fk_out msg);

@@ -80,14 +80,25 @@ void fk__dead_path(fk_local *local, fk_reason reason, fk_str path, fk_ref sender
     fk__out_drop(&local->cache, out);
 }
 
-void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *node)
+static void report_node(fk_local *local, fk_reason reason, fk_ref to, fk_str path,
+                        const fk_node *node)
 {
     fk_msg msg;
     fk_err err;
     if (fk__node_is_answer(node)) node = fk__answer_open(node, &err);
     if (node == NULL) return; /* no answer: nobody misses that */
     fk__node_view(node, local->sys->id, &msg);
-    fk__dead_letter(local, reason, to, &msg);
+    report(local, reason, to, path, &msg);
+}
+
+void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *node)
+{
+    report_node(local, reason, to, FK_STR(""), node);
+}
+
+void fk__dead_node_at(fk_local *local, fk_reason reason, fk_str path, const fk_node *node)
+{
+    report_node(local, reason, FK_REF_NONE, path, node);
 }
 
 void fk__dead_out(fk_local *local, fk_reason reason, fk_ref to, fk_ref sender, fk_out out)

@@ -249,18 +249,31 @@ static fk_err walk_end(fk_walk *walk, const fk_expression *e, fk_ref sender, fk_
 
 /* ---- other systems -------------------------------------------------------------------------------- */
 
-static bool has_pattern(const fk_expression *e)
+/* It is a path, and leads to one actor. */
+static bool is_path(const fk_expression *e)
 {
     fk_element element;
     size_t cursor = 0;
     while (fk_expression_next(e, &cursor, &element)) {
-        if (element.kind == FK_ELEMENT_PATTERN) return true;
+        if (element.kind != FK_ELEMENT_NAME) return false;
     }
-    return false;
+    return true;
+}
+
+static fk_reason foreign_reason(fk_err err)
+{
+    switch (err) {
+    case FK_E_QUARANTINED: return FK_REASON_QUARANTINED;
+    case FK_E_INVALID: return FK_REASON_BAD_TYPE;
+    case FK_E_NOMEM:
+    case FK_E_LIMIT: return FK_REASON_NO_MEMORY;
+    default: return FK_REASON_NO_RECEIVER;
+    }
 }
 
 /* A message to another system that does not go there. */
-static void foreign_dead(fk_local *local, fk_path *path, fk_err err, fk_ref sender, fk_out msg)
+static void foreign_dead(fk_local *local, const fk_path *path, fk_err err, fk_ref sender,
+                         fk_out msg)
 {
     fk_system *sys = local->sys;
     bool is_out = err == FK_E_QUARANTINED;
@@ -274,9 +287,32 @@ static void foreign_dead(fk_local *local, fk_path *path, fk_err err, fk_ref send
         size_t len = fk_path_format(path, FK_FORM_ADDRESS, address, sizeof(address));
         fk__invalid_association(local, (fk_str){ address, len });
     }
-    fk_reason reason = is_out ? FK_REASON_QUARANTINED : FK_REASON_NO_RECEIVER;
-    fk__dead_path(local, reason, shown, sender, msg);
+    fk__dead_path(local, foreign_reason(err), shown, sender, msg);
     fk__cache_free(&local->cache, text, size);
+}
+
+/* The other system is to find out who is meant. */
+static fk_err select_there(fk_local *local, const fk_expression *e, const fk_path *path,
+                           fk_ref sender, fk_out msg)
+{
+    const fk_remote_ops *remote = &local->sys->remote;
+    fk_node *node = fk__node_create(&local->cache, msg);
+    if (node == NULL) {
+        fk_err err = local->cache.err;
+        foreign_dead(local, path, err, sender, msg);
+        return err;
+    }
+    node->sender = fk__sender_pack(sender.slot, sender.generation);
+    node->generation = 0;
+    return remote->select(remote->ctx, local, e, node);
+}
+
+/* A plain path is sent to as such. By Pekko's rules it is a selection still, and reaches a system that is
+ * quarantined; only the root is not. */
+static bool goes_to_one(const fk_system *sys, const fk_expression *e)
+{
+    if (e->count == 0) return true;
+    return sys->paths.rules == FK_RULES_FRAKTOR && is_path(e);
 }
 
 /* The expression is a complete path of a system that is not this one. */
@@ -291,10 +327,8 @@ static fk_err select_foreign(fk_local *local, const fk_expression *e, fk_ref sen
     /* A system without an address is nobody, and so are all others to one that knows no others. */
     bool is_nobody = path.host.len == 0 || sys->remote.resolve == NULL;
     fk_err err = FK_OK;
-    if (!is_nobody && has_pattern(e))
-        err = FK_E_UNSUPPORTED;
-    else if (!is_nobody)
-        err = sys->remote.resolve(sys->remote.ctx, local, &path, &ref);
+    if (!is_nobody && !goes_to_one(sys, e)) return select_there(local, e, &path, sender, msg);
+    if (!is_nobody) err = sys->remote.resolve(sys->remote.ctx, local, &path, &ref);
     if (!is_nobody && err == FK_OK) return fk__send(local, ref, sender, msg, NULL);
     foreign_dead(local, &path, err, sender, msg);
     return err;

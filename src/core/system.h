@@ -59,6 +59,8 @@ typedef struct fk_remote_ops {
     fk_err (*resolve)(void *ctx, fk_local *local, const fk_path *path, fk_ref *out);
     /* A message for such a ref. The node is taken. */
     fk_err (*send)(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, fk_node *node);
+    /* A message for whoever an expression selects at the system of its address. The node is taken. */
+    fk_err (*select)(void *ctx, fk_local *local, const fk_expression *expression, fk_node *node);
     /* With the system: nothing runs any more. */
     void (*destroy)(void *ctx);
 } fk_remote_ops;
@@ -223,6 +225,7 @@ void fk__props_fini(fk_system *sys);
 /* deadletter.c: the message did not reach an actor. The contents are still the caller's. */
 void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg *msg);
 void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *node);
+void fk__dead_node_at(fk_local *local, fk_reason reason, fk_str path, const fk_node *node);
 /* The same for a message to a path where nobody is; it is taken. */
 void fk__dead_path(fk_local *local, fk_reason reason, fk_str path, fk_ref sender, fk_out out);
 /* event.c: tells whoever wants to know; no lock may be held. Fills .at, and .level of all but LOG.

@@ -18,6 +18,15 @@ typedef struct fk_letter {
     uint8_t errand;              /* fk_errand, without node */
 } fk_letter;
 
+/* Freed with its letter. */
+typedef struct fk_letter_path {
+    uint32_t size; /* of all of it */
+    uint32_t len;  /* of what dead letters show of the text */
+    fk_authority *authority;
+    fk_expression expression; /* from the peer's root: elements (in text), their count, and uid */
+    char text[];              /* all of it, in canonical form: "fraktor.tcp://b@h:1/user/?#7" */
+} fk_letter_path;
+
 /* What other threads ask of the driver. */
 typedef enum fk_errand {
     FK_ERRAND_NONE = 0,
@@ -26,5 +35,14 @@ typedef enum fk_errand {
     FK_ERRAND_STOPPED, /* `to`, an actor here that was watched by others, has ended */
     FK_ERRAND_COUNT
 } fk_errand;
+
+/* fk_remote_ops.send and .select. */
+fk_err fk__letter_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, fk_node *node);
+fk_err fk__letter_select(void *ctx, fk_local *local, const fk_expression *expression,
+                         fk_node *node);
+/* A letter that does not go: one dead letter. */
+void fk__letter_discard(fk_local *local, fk_reason reason, fk_letter *letter);
+/* Without its node, which has gone, or is the caller's. */
+void fk__letter_free(fk_local *local, fk_letter *letter);
 
 #endif /* FK_REMOTE_LETTER_H */

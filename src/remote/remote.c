@@ -9,8 +9,6 @@
 #include "core/send.h"
 #include "core/spawn.h"
 
-/* ---- letters that do not go ------------------------------------------------------------------- */
-
 fk_str fk__remote_address(const fk_remote *remote, const fk_authority *authority,
                           char buf[FK_ADDRESS_MAX])
 {
@@ -20,24 +18,6 @@ fk_str fk__remote_address(const fk_remote *remote, const fk_authority *authority
                      .host = authority->key.host,
                      .port = authority->key.port };
     return (fk_str){ buf, fk_path_format(&path, FK_FORM_ADDRESS, buf, FK_ADDRESS_MAX) };
-}
-
-static void letter_free(fk_local *local, fk_letter *letter)
-{
-    fk__cache_free(&local->cache, letter, sizeof(*letter));
-}
-
-static void node_discard(fk_local *local, fk_reason reason, fk_ref to, fk_node *node)
-{
-    fk__dead_node(local, reason, to, node);
-    fk__node_drop_contents(&local->cache, node);
-    fk__node_free(&local->cache, node);
-}
-
-void fk__letter_discard(fk_local *local, fk_reason reason, fk_letter *letter)
-{
-    node_discard(local, reason, letter->to, letter->node);
-    letter_free(local, letter);
 }
 
 /* ---- effects: without the lock ------------------------------------------------------------------ */
@@ -110,8 +90,8 @@ static void keeper_tell(fk_remote *remote, fk_local *local)
 
 /* ---- references -------------------------------------------------------------------------------- */
 
-static fk_err authority_of(fk_remote *remote, const fk_path *path, fk_authority_effects *effects,
-                           fk_authority **out)
+fk_err fk__remote_authority(fk_remote *remote, const fk_path *path, fk_authority_effects *effects,
+                            fk_authority **out)
 {
     fk_authority_key key = { path->system, path->host, path->port };
     return fk__authority_get(&remote->table, &key, fk__system_now(remote->sys), effects, out);
@@ -128,7 +108,7 @@ static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *path,
     if (text == NULL) return local->cache.err;
     fk_path_format(path, FK_FORM_FULL, text, size);
     fk__remote_lock(remote);
-    fk_err err = authority_of(remote, path, &effects, &authority);
+    fk_err err = fk__remote_authority(remote, path, &effects, &authority);
     if (err == FK_OK && authority->state == FK_ASSOCIATION_QUARANTINE) err = FK_E_QUARANTINED;
     if (err == FK_OK) {
         err = fk__proxies_get(&remote->proxies, local, (fk_str){ text, len }, authority, is_held,
@@ -149,43 +129,6 @@ static fk_err remote_resolve(void *ctx, fk_local *local, const fk_path *path, fk
 fk_err fk__remote_meet(fk_remote *remote, fk_local *local, const fk_path *path, fk_ref *out)
 {
     return reference(remote, local, path, false, out);
-}
-
-/* ---- sending ------------------------------------------------------------------------------------------ */
-
-static fk_reason reason_for(fk_err err)
-{
-    return err == FK_E_QUARANTINED ? FK_REASON_QUARANTINED : FK_REASON_FULL;
-}
-
-static fk_err remote_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, fk_node *node)
-{
-    fk_remote *remote = ctx;
-    fk_remote_proxy *own = FK_CONTAINER(proxy, fk_remote_proxy, proxy);
-    /* Relaxed: an authority stays, and a letter to the wrong one is found out by its generation. */
-    fk_authority *authority = fk__word_ptr(&own->authority, FK_RELAXED);
-    bool is_deferred;
-    fk_letter *letter =
-        fk__cache_alloc(&local->cache, sizeof(*letter), FK_SITE("letter to another system"));
-    if (letter == NULL) {
-        fk_err err = local->cache.err;
-        node_discard(local, FK_REASON_NO_MEMORY, to, node);
-        return err;
-    }
-    *letter = (fk_letter){ .node = node, .to = to };
-    fk__remote_lock(remote);
-    fk_err err = fk__authority_send(&remote->table, authority, &letter->link, false, &is_deferred);
-    fk__remote_unlock(remote);
-    if (err == FK_OK) {
-        FK_ASSERT(is_deferred); /* without a transport nobody is ever reached */
-        return FK_OK;
-    }
-    if (err == FK_E_QUARANTINED) {
-        char buf[FK_ADDRESS_MAX];
-        fk__invalid_association(local, fk__remote_address(remote, authority, buf));
-    }
-    fk__letter_discard(local, reason_for(err), letter);
-    return err;
 }
 
 /* ---- beginning and end ------------------------------------------------------------------------------------ */
@@ -232,9 +175,11 @@ fk_err fk__remote_attach(fk_system *sys, const fk_system_config *config)
         fk__mem_free(&sys->mem, remote, sizeof(*remote));
         return err;
     }
-    sys->remote = (fk_remote_ops){
-        .ctx = remote, .resolve = remote_resolve, .send = remote_send, .destroy = remote_destroy
-    };
+    sys->remote = (fk_remote_ops){ .ctx = remote,
+                                   .resolve = remote_resolve,
+                                   .send = fk__letter_send,
+                                   .select = fk__letter_select,
+                                   .destroy = remote_destroy };
     return FK_OK;
 }
 
@@ -279,7 +224,7 @@ static fk_err step(fk_system *sys, const fk_path *path, fk_authority_event_kind 
     fk_err err = FK_OK;
     fk__remote_lock(remote);
     fk_authority *authority = fk__authority_find(&remote->table, &key);
-    if (authority == NULL && makes) err = authority_of(remote, path, &created, &authority);
+    if (authority == NULL && makes) err = fk__remote_authority(remote, path, &created, &authority);
     if (authority == NULL && err == FK_OK) err = FK_E_NOT_FOUND;
     if (err == FK_OK) {
         result =

@@ -47,12 +47,12 @@ static inline void fk__remote_unlock(fk_remote *remote)
     fk__mem_unlock(&remote->sys->mem, &remote->lock);
 }
 
+/* Under the lock: the authority of a path, made if need be. FK_E_INVALID, FK_E_LIMIT, FK_E_NOMEM. */
+FK_MUST_USE fk_err fk__remote_authority(fk_remote *remote, const fk_path *path,
+                                        fk_authority_effects *effects, fk_authority **out);
 /* Acts on what a step of an authority has brought about, without the lock: events, dead letters; the
  * rest goes to the driver. */
 void fk__remote_act(fk_remote *remote, fk_local *local, fk_authority_effects *effects);
-/* A letter that does not go: one dead letter. */
-void fk__letter_discard(fk_local *local, fk_reason reason, fk_letter *letter);
-
 /* A ref for an actor of another system that was only met, in what somebody sent. The authority is made
  * if need be. As sys->remote.resolve, which is for those asked for. */
 FK_MUST_USE fk_err fk__remote_meet(fk_remote *remote, fk_local *local, const fk_path *path,

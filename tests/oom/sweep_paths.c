@@ -172,6 +172,12 @@ static void write_to_others(sweep *s)
             note(s, fk_send(s->r.sys, ref, (fk_out){ &fk_type_token, &t }));
         }
     }
+    for (int k = 0; k < 2; k++) {
+        token t = make_token(s);
+        note(s, fk_select_send(s->r.sys, FK_STR("fraktor.tcp://a@h:1/user/*#7"),
+                               (fk_out){ &fk_type_token, &t }));
+        note(s, fk_select_send(s->r.sys, FK_STR("fraktor.tcp://c@h:1/user/x?"), FK_MSG(num, 1)));
+    }
     note(s, fk_authority_quarantine(s->r.sys, FK_STR("fraktor.tcp://a@h:1")));
     token late = make_token(s);
     fk_err err = fk_select_send(s->r.sys, FK_STR("fraktor.tcp://a@h:1/user/x"),

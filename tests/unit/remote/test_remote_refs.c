@@ -124,9 +124,6 @@ TEST(remote_selection_keeps_its_uid_and_is_refused_in_quarantine)
     fk_authority_info info; /* what an event shows can be asked about */
     CHECK_OK(fk_authority_state(o.r.sys, fk_str_of(event->text), &info));
     CHECK_U64(info.status, FK_AUTHORITY_QUARANTINE);
-    CHECK_ERR(fk_select_send(o.r.sys, FK_STR("fraktor.tcp://x@h:1/user/*"), FK_MSG(num, 3)),
-              FK_E_UNSUPPORTED);
-    observer_letters(&o, 1);
     rig_stop(&o.r);
 }
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Letters: made in the thread of whoever sends, and put where the authority of the receiver says. What
+ * does not go becomes a dead letter here, in the same call.
+ */
+
+#include "remote/letter.h"
+
+#include "core/path.h"
+#include "remote/remote.h"
+
+/* ---- the end of letters -------------------------------------------------------------------------- */
+
+void fk__letter_free(fk_local *local, fk_letter *letter)
+{
+    fk_letter_path *path = letter->path;
+    if (path != NULL) fk__cache_free(&local->cache, path, path->size);
+    fk__cache_free(&local->cache, letter, sizeof(*letter));
+}
+
+static void node_drop(fk_local *local, fk_node *node)
+{
+    fk__node_drop_contents(&local->cache, node);
+    fk__node_free(&local->cache, node);
+}
+
+static void node_discard(fk_local *local, fk_reason reason, fk_ref to, fk_node *node)
+{
+    fk__dead_node(local, reason, to, node);
+    node_drop(local, node);
+}
+
+static void node_discard_at(fk_local *local, fk_reason reason, fk_str path, fk_node *node)
+{
+    fk__dead_node_at(local, reason, path, node);
+    node_drop(local, node);
+}
+
+void fk__letter_discard(fk_local *local, fk_reason reason, fk_letter *letter)
+{
+    const fk_letter_path *path = letter->path;
+    if (path == NULL)
+        node_discard(local, reason, letter->to, letter->node);
+    else
+        node_discard_at(local, reason, (fk_str){ path->text, path->len }, letter->node);
+    fk__letter_free(local, letter);
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------ */
+
+static fk_reason reason_for(fk_err err)
+{
+    switch (err) {
+    case FK_E_QUARANTINED: return FK_REASON_QUARANTINED;
+    case FK_E_FULL: return FK_REASON_FULL;
+    case FK_E_UNRESOLVED: return FK_REASON_NO_RECEIVER;
+    default: return FK_REASON_NO_MEMORY;
+    }
+}
+
+static fk_letter *letter_create(fk_local *local)
+{
+    fk_letter *letter =
+        fk__cache_alloc(&local->cache, sizeof(*letter), FK_SITE("letter to another system"));
+    if (letter != NULL) *letter = (fk_letter){ .node = NULL };
+    return letter;
+}
+
+/* The letter is the caller's when this fails. Under the lock. */
+static fk_err letter_put(fk_remote *remote, fk_authority *authority, fk_letter *letter)
+{
+    bool is_deferred, pierces = letter->path != NULL;
+    FK_TRY(fk__authority_send(&remote->table, authority, &letter->link, pierces, &is_deferred));
+    return is_deferred ? FK_OK : FK_E_UNRESOLVED; /* without a transport nobody is ever reached */
+}
+
+/* It did not go. */
+static fk_err letter_refuse(fk_remote *remote, fk_local *local, const fk_authority *authority,
+                            fk_letter *letter, fk_err err)
+{
+    if (err == FK_E_QUARANTINED) {
+        char buf[FK_ADDRESS_MAX];
+        fk__invalid_association(local, fk__remote_address(remote, authority, buf));
+    }
+    fk__letter_discard(local, reason_for(err), letter);
+    return err;
+}
+
+fk_err fk__letter_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, fk_node *node)
+{
+    fk_remote *remote = ctx;
+    const fk_remote_proxy *own = FK_CONTAINER(proxy, fk_remote_proxy, proxy);
+    fk_letter *letter = letter_create(local);
+    if (letter == NULL) {
+        fk_err err = local->cache.err;
+        node_discard(local, FK_REASON_NO_MEMORY, to, node);
+        return err;
+    }
+    letter->node = node;
+    letter->to = to;
+    fk__remote_lock(remote);
+    bool is_stale = !fk_ref_equal(own->ref, to);
+    fk_authority *authority = fk__word_ptr(&own->authority, FK_RELAXED); /* the lock orders it */
+    fk_err err = is_stale ? FK_OK : letter_put(remote, authority, letter);
+    fk__remote_unlock(remote);
+    if (is_stale) fk__letter_discard(local, FK_REASON_STOPPED, letter);
+    return err != FK_OK ? letter_refuse(remote, local, authority, letter, err) : FK_OK;
+}
+
+/* ---- selections ------------------------------------------------------------------------------------- */
+
+/* The expression with its own text. Of the path only the text is missing. */
+static fk_letter_path *letter_path_create(fk_local *local, const fk_path *path, uint32_t count)
+{
+    size_t len = fk_path_format(path, FK_FORM_FULL, NULL, 0);
+    size_t end = fk_path_format(path, FK_FORM_NO_UID, NULL, 0);
+    size_t begin = fk_path_format(path, FK_FORM_ADDRESS, NULL, 0);
+    size_t size = sizeof(fk_letter_path) + len + 1;
+    fk_letter_path *out =
+        fk__cache_alloc(&local->cache, size, FK_SITE("path of a selection elsewhere"));
+    if (out == NULL) return NULL;
+    *out = (fk_letter_path){ .size = (uint32_t)size, .len = (uint32_t)len };
+    fk_path_format(path, FK_FORM_FULL, out->text, len + 1);
+    if (path->rules == FK_RULES_PEKKO) out->len = (uint32_t)end; /* it shows them without uid */
+    out->expression = (fk_expression){ .anchor = FK_ANCHOR_ROOT,
+                                       .elements = { out->text + begin, end - begin },
+                                       .uid = path->uid,
+                                       .count = count,
+                                       .rules = (fk_rules)path->rules };
+    return out;
+}
+
+static fk_err selection_put(fk_remote *remote, fk_local *local, const fk_path *path,
+                            fk_letter *letter)
+{
+    fk_authority_effects effects = { .authority = NULL };
+    fk_authority *authority = NULL;
+    fk__remote_lock(remote);
+    fk_err err = fk__remote_authority(remote, path, &effects, &authority);
+    letter->path->authority = authority;
+    if (err == FK_OK) err = letter_put(remote, authority, letter);
+    fk__remote_unlock(remote);
+    fk__remote_act(remote, local, &effects);
+    return err != FK_OK ? letter_refuse(remote, local, authority, letter, err) : FK_OK;
+}
+
+fk_err fk__letter_select(void *ctx, fk_local *local, const fk_expression *e, fk_node *node)
+{
+    fk_path path = e->address;
+    path.segments = e->elements;
+    path.depth = e->count;
+    path.uid = e->uid;
+    fk_letter *letter = letter_create(local);
+    if (letter != NULL) letter->path = letter_path_create(local, &path, e->count);
+    if (letter == NULL || letter->path == NULL) {
+        fk_err err = local->cache.err;
+        if (letter != NULL) fk__letter_free(local, letter);
+        node_discard_at(local, FK_REASON_NO_MEMORY, e->elements, node); /* at least that much */
+        return err;
+    }
+    letter->node = node;
+    return selection_put(ctx, local, &path, letter);
+}
