@@ -50,11 +50,12 @@ typedef enum fk_life {
     FK_LIFE_RUNNING,
     FK_LIFE_RESTARTING, /* has left its old state; waits for children that it stopped */
     FK_LIFE_STOPPING,   /* no more user messages; waits for its children */
-    FK_LIFE_REMOTE,     /* a proxy: what arrives is for a former tenant, and a dead letter */
-    FK_LIFE_PROMISE     /* a pending promise: see promise.h */
+    FK_LIFE_REMOTE, /* a proxy: messages that arrive are for a former tenant, and dead letters */
+    FK_LIFE_PROMISE /* a pending promise: see promise.h */
 } fk_life;
 
-/* What stands for an actor of another system; its maker, the remote part, knows more of it. */
+/* What stands for an actor of another system; its maker, the remote part, knows more of it, and sees to
+ * it that the path does not change while somebody reads it. */
 struct fk_proxy {
     fk_str path; /* canonical, with uid if one was given */
 };

@@ -201,10 +201,7 @@ static size_t path_at_hand(fk_system *sys, fk_ref ref, char *buf, size_t size)
     fk_cell *cell = fk__slots_at(&sys->slots, ref.slot);
     if (cell == NULL) return 0;
     if ((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) != 0) {
-        if (fk__cell_resolve(sys, ref) == NULL) return 0;
-        fk_str path = ((const fk_proxy *)cell->state)->path;
-        copy_cut(buf, size, path.ptr, path.len);
-        return path.len;
+        return sys->remote.path != NULL ? sys->remote.path(sys->remote.ctx, ref, buf, size) : 0;
     }
     if (cell == sys->top.root) return ref.generation == 1 ? path_of_root(sys, buf, size) : 0;
     return path_cached(sys, cell, ref.generation, buf, size);

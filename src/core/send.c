@@ -65,6 +65,10 @@ static fk_err push_gated(fk_local *local, fk_cell *cell, fk_ref to, fk_node *nod
         return FK_OK;
     }
     if ((gate & FK_GATE_REMOTE) == 0) return push_bounded(local, cell, to, node, wait);
+    if (remote->send == NULL) { /* with the system: from a callback about the last letters */
+        discard(local, FK_REASON_SYSTEM_STOPPING, to, node);
+        return FK_OK;
+    }
     return remote->send(remote->ctx, local, cell->state, to, node);
 }
 

@@ -226,12 +226,32 @@ fk_err fk__proxy_open(fk_local *local, fk_proxy *proxy, fk_ref *out)
     uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED) + 1;
     cell->life = FK_LIFE_REMOTE;
     cell->state = proxy;
+    cell->u.watchers = NULL;
+    cell->ended.depth = cell->ended.path_len = 0; /* of no place here: nothing is above it */
+    fk__word_store(&cell->parent, 0, FK_RELAXED);
+    fk__half_store(&cell->ended.word, 0, FK_RELAXED);
     fk__half_store(&cell->gate, FK_GATE_REMOTE, FK_RELAXED);
     /* Release pairs with fk__cell_resolve, as for an actor: the gate and the proxy. */
     fk__half_store(&cell->generation, generation, FK_RELEASE);
     *out = (fk_ref){ cell->slot, generation, local->sys->id };
     token_release(local, cell, false);
     return FK_OK;
+}
+
+/* Without the run token, because nothing that its holder does with a proxy that is not watched hangs
+ * on the generation: what is for a former tenant is a dead letter or answered as dead. */
+bool fk__proxy_reopen(const fk_system *sys, fk_ref *ref)
+{
+    const uint32_t last = 0xfffffffd; /* see fk__cell_is_used_up() */
+    fk_cell *cell = fk__cell_resolve(sys, *ref);
+    FK_ASSERT(cell != NULL);
+    FK_ASSERT((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) != 0);
+    if (ref->generation >= last) return false;
+    ref->generation += 2; /* one as a free cell, for a moment */
+    fk__half_store(&cell->ended.word, 0, FK_RELAXED);
+    /* Release pairs with fk__cell_resolve: who has the new ref finds the proxy as it is now. */
+    fk__half_store(&cell->generation, ref->generation, FK_RELEASE);
+    return true;
 }
 
 fk_err fk__props_check(const fk_props *props)

@@ -57,10 +57,12 @@ typedef struct fk_remote_ops {
     void *ctx;
     /* A ref for an actor of another system. */
     fk_err (*resolve)(void *ctx, fk_local *local, const fk_path *path, fk_ref *out);
-    /* A message for such a ref. The node is taken. */
+    /* A message for such a ref. The node is taken. The proxy may be giving way to another. */
     fk_err (*send)(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, fk_node *node);
     /* A message for whoever an expression selects at the system of its address. The node is taken. */
     fk_err (*select)(void *ctx, fk_local *local, const fk_expression *expression, fk_node *node);
+    /* As fk_path_of(), for such a ref: 0 when its proxy has given way. */
+    size_t (*path)(void *ctx, fk_ref ref, char *buf, size_t size);
     /* With the system: nothing runs any more. */
     void (*destroy)(void *ctx);
 } fk_remote_ops;

@@ -37,7 +37,7 @@ void fk__proxies_fini(fk_proxies *proxies)
                  proxies->bucket_count * sizeof(fk_remote_proxy *));
 }
 
-static fk_remote_proxy *proxy_of_text(fk_proxies *proxies, uint64_t hash, fk_str text)
+static fk_remote_proxy *proxy_of_text(const fk_proxies *proxies, uint64_t hash, fk_str text)
 {
     fk_remote_proxy *proxy = proxies->bucket[hash % proxies->bucket_count];
     for (; proxy != NULL; proxy = proxy->next) {
@@ -48,32 +48,143 @@ static fk_remote_proxy *proxy_of_text(fk_proxies *proxies, uint64_t hash, fk_str
     return proxy;
 }
 
-static fk_err proxy_create(fk_proxies *proxies, fk_local *local, uint64_t hash, fk_str text,
-                           fk_remote_proxy **out)
+/* ---- queues ------------------------------------------------------------------------------------ */
+
+static void queue_remove(fk_remote_proxy *proxy)
+{
+    fk_proxy_queue *queue = proxy->queue;
+    if (queue == NULL) return;
+    if (proxy->older != NULL)
+        proxy->older->newer = proxy->newer;
+    else
+        queue->oldest = proxy->newer;
+    if (proxy->newer != NULL)
+        proxy->newer->older = proxy->older;
+    else
+        queue->newest = proxy->older;
+    queue->count--;
+    proxy->queue = NULL;
+    proxy->older = proxy->newer = NULL;
+}
+
+static void queue_put(fk_proxy_queue *queue, fk_remote_proxy *proxy)
+{
+    proxy->older = queue->newest;
+    if (queue->newest != NULL)
+        queue->newest->newer = proxy;
+    else
+        queue->oldest = proxy;
+    queue->newest = proxy;
+    queue->count++;
+    proxy->queue = queue;
+}
+
+static bool proxy_stays(const fk_remote_proxy *proxy)
+{
+    return proxy->is_held || proxy->is_watched || proxy->has_news || proxy->is_worn;
+}
+
+/* Where it belongs, as the newest. */
+static void proxy_queue(fk_proxies *proxies, fk_remote_proxy *proxy)
+{
+    queue_remove(proxy);
+    if (proxy->is_watched)
+        queue_put(&proxies->watched, proxy);
+    else if (!proxy_stays(proxy))
+        queue_put(&proxies->idle, proxy);
+}
+
+/* ---- making ------------------------------------------------------------------------------------ */
+
+static void bucket_put(fk_proxies *proxies, fk_remote_proxy *proxy)
+{
+    fk_remote_proxy **bucket = &proxies->bucket[proxy->hash % proxies->bucket_count];
+    proxy->next = *bucket;
+    *bucket = proxy;
+}
+
+static void bucket_remove(fk_proxies *proxies, const fk_remote_proxy *proxy)
+{
+    fk_remote_proxy **at = &proxies->bucket[proxy->hash % proxies->bucket_count];
+    while (*at != proxy) at = &(*at)->next;
+    *at = proxy->next;
+}
+
+/* Room for a text that is longer than what it had. */
+static fk_err text_reserve(fk_mem *mem, fk_remote_proxy *proxy, size_t len)
+{
+    void *room;
+    if (len <= proxy->text_size) return FK_OK;
+    FK_TRY(fk__mem_alloc(mem, len, FK_SITE("text of a remote reference"), &room));
+    /* What it says until now stays said. */
+    if (proxy->proxy.path.len != 0) memcpy(room, proxy->text, proxy->proxy.path.len);
+    fk__mem_free(mem, proxy->text, proxy->text_size);
+    proxy->text = room;
+    proxy->text_size = (uint32_t)len;
+    proxy->proxy.path.ptr = proxy->text;
+    return FK_OK;
+}
+
+static fk_err proxy_create(fk_proxies *proxies, fk_local *local, size_t len, fk_remote_proxy **out)
 {
     fk_mem *mem = &proxies->sys->mem;
-    void *memory, *copy;
-    if (proxies->held >= proxies->held_max) return FK_E_LIMIT;
+    void *memory;
     FK_TRY(fk__mem_alloc(mem, sizeof(fk_remote_proxy), FK_SITE("remote reference"), &memory));
-    fk_err err = fk__mem_alloc(mem, text.len, FK_SITE("text of a remote reference"), &copy);
-    if (err != FK_OK) {
-        fk__mem_free(mem, memory, sizeof(fk_remote_proxy));
-        return err;
-    }
     fk_remote_proxy *proxy = memory;
-    memcpy(copy, text.ptr, text.len);
-    *proxy = (fk_remote_proxy){ .hash = hash, .text = copy, .text_size = (uint32_t)text.len };
-    proxy->proxy.path = (fk_str){ proxy->text, text.len };
-    err = fk__proxy_open(local, &proxy->proxy, &proxy->ref);
+    *proxy = (fk_remote_proxy){ .proxy.path = { NULL, 0 } };
+    fk_err err = text_reserve(mem, proxy, len);
+    /* Nobody knows the ref before the text is there and the lock is left. */
+    if (err == FK_OK) err = fk__proxy_open(local, &proxy->proxy, &proxy->ref);
     if (err != FK_OK) {
         proxy_free(proxies, proxy);
         return err;
     }
-    fk_remote_proxy **bucket = &proxies->bucket[hash % proxies->bucket_count];
-    proxy->next = *bucket;
-    *bucket = proxy;
-    proxies->held++;
     *out = proxy;
+    return FK_OK;
+}
+
+/* The one that was met and is unused for the longest time stands for nobody any more. */
+static fk_err proxy_give_way(fk_proxies *proxies, size_t len, fk_remote_proxy **out)
+{
+    fk_remote_proxy *proxy;
+    while ((proxy = proxies->idle.oldest) != NULL) {
+        FK_TRY(text_reserve(&proxies->sys->mem, proxy, len));
+        queue_remove(proxy);
+        proxy->is_worn = !fk__proxy_reopen(proxies->sys, &proxy->ref);
+        if (proxy->is_worn) continue;
+        bucket_remove(proxies, proxy);
+        proxies->met--;
+        *out = proxy;
+        return FK_OK;
+    }
+    return FK_E_LIMIT;
+}
+
+static fk_err proxy_add(fk_proxies *proxies, fk_local *local, fk_str path, bool is_held,
+                        fk_remote_proxy **out)
+{
+    if (is_held && proxies->held >= proxies->held_max) return FK_E_LIMIT;
+    bool is_full = !is_held && proxies->met >= proxies->met_max;
+    FK_TRY(is_full ? proxy_give_way(proxies, path.len, out)
+                   : proxy_create(proxies, local, path.len, out));
+    fk_remote_proxy *proxy = *out;
+    memcpy(proxy->text, path.ptr, path.len);
+    proxy->proxy.path = (fk_str){ proxy->text, path.len };
+    proxy->is_held = is_held;
+    if (is_held)
+        proxies->held++;
+    else
+        proxies->met++;
+    return FK_OK;
+}
+
+/* It was met, and is asked for after all. */
+static fk_err proxy_hold(fk_proxies *proxies, fk_remote_proxy *proxy)
+{
+    if (proxies->held >= proxies->held_max) return FK_E_LIMIT;
+    proxy->is_held = true;
+    proxies->held++;
+    proxies->met--;
     return FK_OK;
 }
 
@@ -81,10 +192,101 @@ fk_err fk__proxies_get(fk_proxies *proxies, fk_local *local, fk_str path, fk_aut
                        bool is_held, fk_remote_proxy **out)
 {
     uint64_t hash = fk__hash_bytes(&proxies->sys->key, path.ptr, path.len);
-    *out = proxy_of_text(proxies, hash, path);
-    if (*out != NULL) return FK_OK;
-    FK_TRY(proxy_create(proxies, local, hash, path, out));
-    (*out)->is_held = is_held;
-    fk__word_store(&(*out)->authority, (uintptr_t)authority, FK_RELAXED);
+    fk_remote_proxy *proxy = proxy_of_text(proxies, hash, path);
+    if (proxy == NULL) {
+        FK_TRY(proxy_add(proxies, local, path, is_held, &proxy));
+        proxy->hash = hash;
+        /* Relaxed: who has the ref has it from the lock; who has a former one is found out. */
+        fk__word_store(&proxy->authority, (uintptr_t)authority, FK_RELAXED);
+        bucket_put(proxies, proxy);
+    } else if (is_held && !proxy->is_held) {
+        FK_TRY(proxy_hold(proxies, proxy));
+    }
+    proxy_queue(proxies, proxy);
+    *out = proxy;
     return FK_OK;
+}
+
+/* ---- using ------------------------------------------------------------------------------------- */
+
+fk_remote_proxy *fk__proxies_find(fk_proxies *proxies, fk_ref ref)
+{
+    const fk_cell *cell = fk__cell_resolve(proxies->sys, ref);
+    if (cell == NULL) return NULL;
+    if ((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) == 0) return NULL;
+    fk_proxy *found = cell->state;
+    fk_remote_proxy *proxy = FK_CONTAINER(found, fk_remote_proxy, proxy);
+    if (proxy->queue == &proxies->idle) proxy_queue(proxies, proxy);
+    return proxy;
+}
+
+void fk__proxies_watched(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_watched)
+{
+    proxy->is_watched = is_watched;
+    proxy_queue(proxies, proxy);
+}
+
+void fk__proxies_news(fk_proxies *proxies, fk_remote_proxy *proxy, bool has_news)
+{
+    proxy->has_news = has_news;
+    proxy_queue(proxies, proxy);
+}
+
+fk_remote_proxy *fk__proxies_next_watched(fk_proxies *proxies)
+{
+    fk_remote_proxy *proxy = proxies->watched.oldest;
+    if (proxy != NULL) proxy_queue(proxies, proxy);
+    return proxy;
+}
+
+/* ---- invariants -------------------------------------------------------------------------------- */
+
+static void proxy_check(const fk_proxies *proxies, const fk_remote_proxy *proxy)
+{
+    const fk_system *sys = proxies->sys;
+    const fk_cell *cell = fk__cell_resolve(sys, proxy->ref);
+    FK_ASSERT(cell != NULL);
+    FK_ASSERT(fk__half_load(&cell->gate, FK_RELAXED) == FK_GATE_REMOTE);
+    FK_ASSERT(cell->state == &proxy->proxy);
+    FK_ASSERT(proxy->proxy.path.ptr == proxy->text);
+    FK_ASSERT(proxy->proxy.path.len <= proxy->text_size);
+    FK_ASSERT(proxy->hash ==
+              fk__hash_bytes(&sys->key, proxy->proxy.path.ptr, proxy->proxy.path.len));
+    FK_ASSERT(fk__word_load(&proxy->authority, FK_RELAXED) != 0);
+    FK_ASSERT(proxy->is_watched == (proxy->queue == &proxies->watched));
+    FK_ASSERT(proxy_stays(proxy) == (proxy->queue != &proxies->idle));
+}
+
+static void queue_check(const fk_proxy_queue *queue)
+{
+    uint32_t count = 0;
+    const fk_remote_proxy *older = NULL;
+    for (const fk_remote_proxy *p = queue->oldest; p != NULL; older = p, p = p->newer) {
+        FK_ASSERT(p->older == older);
+        FK_ASSERT(p->queue == queue);
+        count++;
+    }
+    FK_ASSERT(queue->newest == older);
+    FK_ASSERT(queue->count == count);
+}
+
+void fk__proxies_check(const fk_proxies *proxies)
+{
+    uint32_t held = 0, met = 0;
+    for (uint32_t i = 0; i < proxies->bucket_count; i++) {
+        for (const fk_remote_proxy *p = proxies->bucket[i]; p != NULL; p = p->next) {
+            FK_ASSERT(p->hash % proxies->bucket_count == i);
+            proxy_check(proxies, p);
+            if (p->is_held)
+                held++;
+            else
+                met++;
+        }
+    }
+    FK_ASSERT(held == proxies->held);
+    FK_ASSERT(met == proxies->met);
+    FK_ASSERT(held <= proxies->held_max);
+    FK_ASSERT(met <= proxies->met_max);
+    queue_check(&proxies->idle);
+    queue_check(&proxies->watched);
 }

@@ -23,21 +23,31 @@
 typedef struct fk_remote_proxy {
     fk_proxy proxy; /* first: the cell's state; its text changes under the lock alone */
     struct fk_remote_proxy *next;          /* in its bucket */
-    struct fk_remote_proxy *older, *newer; /* of those that are met, by use */
+    struct fk_remote_proxy *older, *newer; /* in the queue that it is in, if any */
+    struct fk_proxy_queue *queue;
     fk_word authority; /* fk_authority; without the lock it may be that of a later one */
     uint64_t hash;
     fk_ref ref;
     bool is_held;    /* asked for: stays */
     bool is_watched; /* stays as long as that is so */
-    char *text;      /* of text_size bytes */
+    bool has_news;   /* the driver has to look at is_watched: stays until it has */
+    bool is_worn;    /* its cell has no more generations: stays */
+    struct fk_remote_proxy *news_next; /* the driver's, while it has news */
+    char *text;                        /* of text_size bytes */
     uint32_t text_size;
 } fk_remote_proxy;
+
+typedef struct fk_proxy_queue {
+    fk_remote_proxy *oldest, *newest;
+    uint32_t count;
+} fk_proxy_queue;
 
 typedef struct fk_proxies {
     fk_system *sys;
     uint32_t held_max, met_max; /* 65,536 and 16,384 */
     uint32_t held, met;
-    fk_remote_proxy *oldest, *newest; /* of those met */
+    fk_proxy_queue idle;    /* those met that may give way, by use */
+    fk_proxy_queue watched; /* those watched, in no particular order */
     fk_remote_proxy **bucket;
     uint32_t bucket_count;
 } fk_proxies;
@@ -47,12 +57,16 @@ void fk__proxies_fini(fk_proxies *proxies);
 /* Walks all and asserts what must hold of them. */
 void fk__proxies_check(const fk_proxies *proxies);
 
-/* The proxy for a path in its canonical form, made if there is none. is_held: it was asked for.
- * FK_E_LIMIT: too many that stay; FK_E_NOMEM. */
+/* The proxy for a path in its canonical form, made if there is none; both count as a use. is_held: it
+ * was asked for. FK_E_LIMIT: too many that stay; FK_E_NOMEM. Then nothing has changed. */
 FK_MUST_USE fk_err fk__proxies_get(fk_proxies *proxies, fk_local *local, fk_str path,
                                    fk_authority *authority, bool is_held, fk_remote_proxy **out);
-/* The proxy that a ref names, which counts as a use; NULL: it has given way. */
+/* The proxy that a ref names, which counts as a use; NULL: it has given way, or never was one. */
 fk_remote_proxy *fk__proxies_find(fk_proxies *proxies, fk_ref ref);
+/* Whether it is watched, and whether that is news to the driver. */
 void fk__proxies_watched(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_watched);
+void fk__proxies_news(fk_proxies *proxies, fk_remote_proxy *proxy, bool has_news);
+/* Goes round: the first of those that are watched, which becomes the last. NULL: there are none. */
+fk_remote_proxy *fk__proxies_next_watched(fk_proxies *proxies);
 
 #endif /* FK_REMOTE_PROXIES_H */

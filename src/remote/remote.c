@@ -121,6 +121,18 @@ static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *path,
     return err;
 }
 
+static size_t remote_path(void *ctx, fk_ref ref, char *buf, size_t size)
+{
+    fk_remote *remote = ctx;
+    fk_text text = { buf, size > 0 ? size - 1 : 0, 0 };
+    fk__remote_lock(remote);
+    const fk_remote_proxy *proxy = fk__proxies_find(&remote->proxies, ref);
+    if (proxy != NULL) fk__text_put(&text, proxy->proxy.path);
+    fk__remote_unlock(remote);
+    if (size > 0) buf[text.len < text.size ? text.len : text.size] = '\0';
+    return text.len;
+}
+
 static fk_err remote_resolve(void *ctx, fk_local *local, const fk_path *path, fk_ref *out)
 {
     return reference(ctx, local, path, true, out);
@@ -140,11 +152,14 @@ static void remote_destroy(void *ctx)
     fk_local *local = &sys->outside[0];
     fk_envelopes left = { NULL, NULL, 0 };
     fk_envelope *envelope;
+    /* What callbacks about the last letters send is refused; paths can be shown to the end. */
+    sys->remote = (fk_remote_ops){ .ctx = remote, .path = remote_path };
     fk__authority_table_fini(&remote->table, &left);
     while ((envelope = fk__envelopes_take(&left)) != NULL) {
         fk__letter_discard(local, FK_REASON_SYSTEM_STOPPING,
                            FK_CONTAINER(envelope, fk_letter, link));
     }
+    sys->remote = (fk_remote_ops){ .ctx = NULL };
     fk__proxies_fini(&remote->proxies);
     fk__mem_free(&sys->mem, remote, sizeof(*remote));
 }
@@ -179,6 +194,7 @@ fk_err fk__remote_attach(fk_system *sys, const fk_system_config *config)
                                    .resolve = remote_resolve,
                                    .send = fk__letter_send,
                                    .select = fk__letter_select,
+                                   .path = remote_path,
                                    .destroy = remote_destroy };
     return FK_OK;
 }
@@ -187,7 +203,7 @@ fk_err fk__remote_attach(fk_system *sys, const fk_system_config *config)
 
 static fk_err address_parse(fk_system *sys, fk_str text, fk_path *out)
 {
-    if (sys->remote.ctx == NULL) return FK_E_UNSUPPORTED;
+    if (sys->remote.resolve == NULL) return FK_E_UNSUPPORTED;
     FK_TRY(fk_path_parse(&sys->paths, text, out, NULL));
     if (fk__registry_is_own(sys, out)) return FK_E_FOREIGN;
     return out->host.len != 0 ? FK_OK : FK_E_AUTHORITY;

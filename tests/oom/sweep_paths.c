@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "oom/sweep.h"
+#include "remote/remote.h"
 
 enum { WORKERS = 15 }; /* more than a selection's first room, twice */
 
@@ -185,6 +186,31 @@ static void write_to_others(sweep *s)
     note(s, err == FK_E_QUARANTINED ? FK_OK : err);
 }
 
+/* Those that are only met: they give way to each other, and a longer path needs more room. */
+static void meet_others(sweep *s)
+{
+    static const char *const NAMES[] = { "x", "y", "z", "longer", "the-longest-of-them-all" };
+    fk_remote *remote = fk__remote_of(s->r.sys);
+    remote->proxies.met_max = 2;
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        char text[64];
+        fk_path path;
+        fk_ref ref = FK_REF_NONE;
+        int len = snprintf(text, sizeof(text), "fraktor.tcp://a@h:1/user/%s", NAMES[i]);
+        CHECK_OK(fk_path_parse(NULL, (fk_str){ text, (size_t)len }, &path, NULL));
+        fk_local *local = fk__local_enter(s->r.sys);
+        bool ok = note(s, fk__remote_meet(remote, local, &path, &ref));
+        fk__local_leave(local);
+        fk__proxies_check(&remote->proxies);
+        CHECK(ok == fk_is_alive(s->r.sys, ref));
+        token t = make_token(s);
+        if (ok)
+            note(s, fk_send(s->r.sys, ref, (fk_out){ &fk_type_token, &t }));
+        else
+            token_drop(&t);
+    }
+}
+
 /* ---- preparing ---------------------------------------------------------------------------------- */
 
 static fk_err idle_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
@@ -226,5 +252,6 @@ const scenario SWEEP_PATHS[] = {
     { "select and identify from inside", prepare_select, run_ready, 0 },
     { "resolve one", prepare_workers, resolve_one, 2 },
     { "write to other systems", NULL, write_to_others, 0 },
+    { "meet other systems", NULL, meet_others, 0 },
     { NULL, NULL, NULL, 0 },
 };
