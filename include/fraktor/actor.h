@@ -182,8 +182,8 @@ typedef struct fk_terminated {
 extern FK_API const fk_type fk_type_fk_terminated;
 
 /* Watching again, and oneself, is FK_OK and changes nothing. FK_E_STATE: it is watched with another
- * message. FK_E_NOMEM, FK_E_LIMIT: it is not watched. FK_E_UNSUPPORTED: an actor of another system;
- * FK_E_FOREIGN: a reference that another system of this process made. */
+ * message. FK_E_NOMEM, FK_E_LIMIT: it is not watched. FK_E_FOREIGN: a reference that another system of
+ * this process made. */
 FK_API FK_MUST_USE fk_err fk_watch(fk_ctx *ctx, fk_ref actor);
 /* The same, to be told by a message of one's own, which is taken. */
 FK_API FK_MUST_USE fk_err fk_watch_with(fk_ctx *ctx, fk_ref actor, fk_out msg);

@@ -64,7 +64,8 @@ struct fk_proxy {
  *
  * A cell has one, for its parent: "look at my word". The word is between the two of them: bits that
  * the child sets for the parent (FAILED, ENDED), that the parent keeps about the child, and that it
- * sets for the child (RESUME, RESTART). In the upper half is the error that a restart is due to. */
+ * sets for the child (RESUME, RESTART). In the upper half is the error that a restart is due to. A
+ * proxy has no parent; its word is what its watchers are to be told (watch.c). */
 typedef struct fk_signal {
     fk_link link;
     fk_half word;   /* FK_SIGNAL_*, FK_WORD_* */

@@ -36,6 +36,7 @@ void fk__cell_ask_stop(fk_local *local, fk_cell *cell, uint32_t generation)
 
 void fk__cell_stop(fk_worker *worker, fk_cell *cell)
 {
+    if (cell->life == FK_LIFE_REMOTE) fk__watch_remote_stop(worker, cell);
     if (cell->life < FK_LIFE_STARTING || cell->life > FK_LIFE_RESTARTING) return;
     /* Its stop hook has nothing to stop. */
     bool is_between = cell->life != FK_LIFE_RUNNING;

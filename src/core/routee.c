@@ -105,8 +105,7 @@ fk_err fk__routees_add(fk_ctx *ctx, fk_ref ref)
     fk_routees *all = fk__routees_of(ctx);
     if (table_find(all, ref) != NULL) return FK_OK;
     FK_TRY(table_reserve(ctx, all));
-    fk_err err = fk_watch(ctx, ref);
-    if (err != FK_OK && err != FK_E_UNSUPPORTED) return err; /* from elsewhere: it stays */
+    FK_TRY(fk_watch(ctx, ref));
     table_insert(all, (fk_routee){ .ref = ref });
     return FK_OK;
 }

@@ -63,6 +63,11 @@ typedef struct fk_remote_ops {
     fk_err (*select)(void *ctx, fk_local *local, const fk_expression *expression, fk_node *node);
     /* As fk_path_of(), for such a ref: 0 when its proxy has given way. */
     size_t (*path)(void *ctx, fk_ref ref, char *buf, size_t size);
+    /* Whether anybody here watches the actor that ref, a proxy's, stands for. By whoever runs the
+     * proxy's cell, whenever that changes; when they were told of its end, too, which is by
+     * fk__watch_remote_ended(). False: it has given way meanwhile, and is not watched; but from true on
+     * until it is said that nobody watches any more, it does not give way. */
+    bool (*watch)(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref ref, bool is_watched);
     /* With the system: nothing runs any more. */
     void (*destroy)(void *ctx);
 } fk_remote_ops;

@@ -127,23 +127,42 @@ static bool is_for(const fk_cell *cell, uint32_t generation)
     return fk__half_load(&cell->generation, FK_RELAXED) == generation;
 }
 
+/* Nobody watched the actor of a proxy, and now somebody does; or the other way round. */
+static bool remote_tell(fk_local *local, const fk_cell *cell, fk_ref ref, bool is_watched)
+{
+    const fk_remote_ops *remote = &local->sys->remote;
+    return remote->watch(remote->ctx, local, cell->state, ref, is_watched);
+}
+
+static bool is_remote(const fk_cell *cell)
+{
+    return cell->life == FK_LIFE_REMOTE;
+}
+
+/* A proxy that is watched stays, so it is asked for once, by the first. */
+static bool may_watch(fk_local *local, const fk_cell *cell, fk_ref actor)
+{
+    /* It has ended on the way; or, even, the reference is made up, and a free cell may match it. */
+    if ((actor.generation & 1) == 0 || !is_for(cell, actor.generation)) return false;
+    if (!is_remote(cell) || cell->u.watchers != NULL) return true;
+    return remote_tell(local, cell, actor, true);
+}
+
 static void watch_began(fk_worker *worker, fk_cell *cell, fk_vigil *vigil)
 {
-    uint32_t generation = vigil->terminated.actor.generation;
-    /* It has ended on the way; or, even, the reference is made up, and a free cell may match it. */
-    if ((generation & 1) == 0 || !is_for(cell, generation)) {
+    if (!may_watch(&worker->local, cell, vigil->terminated.actor)) {
         if (FK_SAFEGUARD(WATCH_DEAD)) vigil_return(&worker->local, vigil);
         return;
     }
     vigil->is_listed = true;
-    vigil->terminated.existence_confirmed = true;
+    vigil->terminated.existence_confirmed = !is_remote(cell); /* others know that, in the end */
     vigil->next = cell->u.watchers;
     vigil->link = &cell->u.watchers;
     if (vigil->next != NULL) vigil->next->link = &vigil->next;
     cell->u.watchers = vigil;
 }
 
-static void watch_cancelled(fk_worker *worker, fk_vigil *vigil)
+static void watch_cancelled(fk_worker *worker, const fk_cell *cell, fk_vigil *vigil)
 {
     uint32_t places = 1;
     if (vigil->is_listed) {
@@ -151,6 +170,8 @@ static void watch_cancelled(fk_worker *worker, fk_vigil *vigil)
         if (vigil->next != NULL) vigil->next->link = vigil->link;
         vigil->is_listed = false;
         places = 2;
+        bool was_last = is_remote(cell) && cell->u.watchers == NULL;
+        if (was_last) remote_tell(&worker->local, cell, vigil->terminated.actor, false);
     }
     vigil_leave(&worker->local.cache, vigil, places);
 }
@@ -178,14 +199,14 @@ static void watch_noticed(fk_worker *worker, fk_cell *cell, fk_vigil *vigil)
 void fk__watch_signal(fk_worker *worker, fk_cell *cell, fk_signal *signal, uint32_t kind)
 {
     if (kind == FK_SIGNAL_UNWATCH)
-        watch_cancelled(worker, FK_CONTAINER(signal, fk_vigil, cancel));
+        watch_cancelled(worker, cell, FK_CONTAINER(signal, fk_vigil, cancel));
     else if (kind == FK_SIGNAL_WATCH)
         watch_began(worker, cell, FK_CONTAINER(signal, fk_vigil, visit));
     else
         watch_noticed(worker, cell, FK_CONTAINER(signal, fk_vigil, visit));
 }
 
-/* ---- the end of the watched, and of the watcher ------------------------------------------------ */
+/* ---- the end of the watched --------------------------------------------------------------------- */
 
 fk_vigil *fk__watch_take(fk_cell *cell)
 {
@@ -203,6 +224,59 @@ void fk__watch_tell(fk_local *local, fk_vigil *watchers)
         vigil_return(local, vigil);
     }
 }
+
+/* ---- the end of an actor of another system ----------------------------------------------------- */
+
+/* What its watchers are to be told is in the word of the proxy's cell, and the upper half of that says
+ * which generation it is about. The way to the cell is that of a stop, which knows its generation, too:
+ * neither needs memory, and both can be there already. */
+enum { REMOTE_ENDED = 1, REMOTE_CONFIRMED = 2, REMOTE_ADDRESS = 4, REMOTE_BITS = 7 };
+
+static uint32_t remote_tag(uint32_t generation)
+{
+    return generation >> 1 << 16;
+}
+
+void fk__watch_remote_ended(fk_local *local, fk_ref ref, bool existence_confirmed,
+                            bool address_terminated)
+{
+    fk_cell *cell = fk__cell_resolve(local->sys, ref);
+    uint32_t tag = remote_tag(ref.generation), next;
+    if (cell == NULL) return; /* it has given way: nobody watched it */
+    FK_ASSERT((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) != 0);
+    uint32_t bits = REMOTE_ENDED | (existence_confirmed ? REMOTE_CONFIRMED : 0u) |
+                    (address_terminated ? REMOTE_ADDRESS : 0u);
+    uint32_t word = fk__half_load(&cell->ended.word, FK_RELAXED);
+    do {
+        /* Whatever another generation has left there is over, unless it is ours that is. */
+        bool is_same = (word & ~(uint32_t)REMOTE_BITS) == tag;
+        if (!is_same && fk__cell_resolve(local->sys, ref) == NULL) return;
+        next = is_same ? word | bits : tag | bits;
+        /* For the cell it is the stop behind it that counts. */
+    } while (!fk__half_cas(&cell->ended.word, &word, next, FK_ACQ_REL));
+    fk__cell_ask_stop(local, cell, ref.generation);
+}
+
+void fk__watch_remote_stop(fk_worker *worker, fk_cell *cell)
+{
+    uint32_t generation = fk__half_load(&cell->generation, FK_RELAXED);
+    uint32_t word = fk__half_load(&cell->ended.word, FK_RELAXED);
+    /* Else it was fk_stop(), which nobody can do to the actors of others. */
+    if ((word & REMOTE_ENDED) == 0 || (word & ~(uint32_t)REMOTE_BITS) != remote_tag(generation)) {
+        return;
+    }
+    word = fk__half_swap(&cell->ended.word, 0, FK_RELAXED);
+    fk_vigil *watchers = fk__watch_take(cell);
+    if (watchers == NULL) return;
+    for (fk_vigil *v = watchers; v != NULL; v = v->next) {
+        v->terminated.existence_confirmed = (word & REMOTE_CONFIRMED) != 0;
+        v->terminated.address_terminated = (word & REMOTE_ADDRESS) != 0;
+    }
+    remote_tell(&worker->local, cell, watchers->terminated.actor, false);
+    fk__watch_tell(&worker->local, watchers);
+}
+
+/* ---- the end of the watcher --------------------------------------------------------------------- */
 
 static void vigil_end(fk_local *local, fk_vigil *vigil)
 {
@@ -243,7 +317,8 @@ void fk__watch_sweep(fk_local *local, fk_cell *cell)
         else if (kind != FK_SIGNAL_CHILD)
             vigil_leave(&local->cache, FK_CONTAINER(signal, fk_vigil, visit), 1);
     }
-    if (cell->life < FK_LIFE_STARTING || cell->life > FK_LIFE_STOPPING) return; /* no actor */
+    bool is_actor = cell->life >= FK_LIFE_STARTING && cell->life <= FK_LIFE_STOPPING;
+    if (!is_actor && !is_remote(cell)) return;
     fk_vigil *watchers = fk__watch_take(cell);
     while (watchers != NULL) {
         fk_vigil *vigil = watchers;
@@ -322,9 +397,6 @@ static fk_err watch_any(fk_ctx *ctx, fk_ref actor, const fk_out *msg)
     const fk_cell *cell = fk__cell_resolve(local->sys, actor);
     if (!fk_ref_is_none(actor) && actor.system != local->sys->id) return FK_E_FOREIGN;
     if (cell == ctx->cell) return FK_OK;
-    if (cell != NULL && (fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) != 0) {
-        return FK_E_UNSUPPORTED;
-    }
     return fk__watch(local, ctx->cell, actor, msg);
 }
 

@@ -11,6 +11,9 @@
  * Whoever ends a watch before its time sends the vigil after itself: its second signal takes it out
  * of the list, or finds that it has left already. So it is in up to two places at once, which are
  * counted, and the last place to let go frees it.
+ *
+ * An actor of another system is watched in the same way: the vigils lie in the list of its proxy's cell,
+ * so that the remote part has to see to one watch, however many there are here.
  */
 
 #include "core/turn.h"
@@ -26,6 +29,13 @@ void fk__watch_end(fk_worker *worker, fk_cell *cell);
 /* Its watchers: taken, so that they can be told when the cell is not ours any more. */
 fk_vigil *fk__watch_take(fk_cell *cell);
 void fk__watch_tell(fk_local *local, fk_vigil *watchers);
+
+/* An actor of another system has ended, or its system has: all who watch it by this ref, a proxy's, are
+ * told. Any thread; needs no memory. Twice is once, unless somebody has begun to watch meanwhile. */
+void fk__watch_remote_ended(fk_local *local, fk_ref ref, bool existence_confirmed,
+                            bool address_terminated);
+/* The same on the thread that runs the proxy's cell, when it is asked to stop. */
+void fk__watch_remote_stop(fk_worker *worker, fk_cell *cell);
 
 /* A promise that has just ended: what watched it until now is in its signals. */
 void fk__watch_promise(fk_local *local, fk_cell *cell);

@@ -8,6 +8,7 @@
 #include "core/registry.h"
 #include "core/send.h"
 #include "core/spawn.h"
+#include "core/watch.h"
 
 fk_str fk__remote_address(const fk_remote *remote, const fk_authority *authority,
                           char buf[FK_ADDRESS_MAX])
@@ -36,6 +37,9 @@ void fk__remote_act(fk_remote *remote, fk_local *local, fk_authority_effects *ef
                                .from = is_new ? "" : fk__association_name(change->from),
                                .to = fk__association_name(change->to),
                                .reason = fk__authority_reason_name(change->reason) });
+        /* A driver knows whom it watches. */
+        bool is_out = change->to == FK_ASSOCIATION_QUARANTINE;
+        if (is_out && remote->driver == NULL) fk__remote_lost(remote, local, effects->authority);
     }
     fk_envelope *envelope;
     while ((envelope = fk__envelopes_take(&effects->refused)) != NULL) {
@@ -143,6 +147,48 @@ fk_err fk__remote_meet(fk_remote *remote, fk_local *local, const fk_path *path, 
     return reference(remote, local, path, false, out);
 }
 
+/* ---- watching ----------------------------------------------------------------------------------------- */
+
+/* Without a driver nobody can be told, nor tell us anything: what is watched stays so until its system is
+ * quarantined. */
+static bool remote_watch(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref ref, bool is_watched)
+{
+    fk_remote *remote = ctx;
+    fk_remote_proxy *own = FK_CONTAINER(proxy, fk_remote_proxy, proxy);
+    fk__remote_lock(remote);
+    bool is_there = fk_ref_equal(own->ref, ref);
+    if (is_there) fk__proxies_watched(&remote->proxies, own, is_watched);
+    const fk_authority *authority = fk__word_ptr(&own->authority, FK_RELAXED);
+    bool is_out = authority->state == FK_ASSOCIATION_QUARANTINE;
+    fk__remote_unlock(remote);
+    if (is_there && is_watched && is_out) fk__watch_remote_ended(local, ref, false, true);
+    return is_there;
+}
+
+/* Those that are watched go by one after the other, each from the front to the back, so that the lock can
+ * be left in between. Who is added meanwhile finds the quarantine by itself. */
+void fk__remote_lost(fk_remote *remote, fk_local *local, const fk_authority *authority)
+{
+    enum { AT_ONCE = 32 };
+    fk_ref lost[AT_ONCE];
+    fk__remote_lock(remote);
+    uint32_t left = remote->proxies.watched.count;
+    while (left > 0) {
+        uint32_t count = 0;
+        for (; left > 0 && count < AT_ONCE; left--) {
+            const fk_remote_proxy *proxy = fk__proxies_next_watched(&remote->proxies);
+            if (proxy == NULL) break;
+            bool is_its = fk__word_ptr(&proxy->authority, FK_RELAXED) == authority;
+            if (is_its) lost[count++] = proxy->ref;
+        }
+        fk__remote_unlock(remote);
+        for (uint32_t i = 0; i < count; i++) fk__watch_remote_ended(local, lost[i], false, true);
+        fk__remote_lock(remote);
+        if (remote->proxies.watched.count == 0) break;
+    }
+    fk__remote_unlock(remote);
+}
+
 /* ---- beginning and end ------------------------------------------------------------------------------------ */
 
 static void remote_destroy(void *ctx)
@@ -195,6 +241,7 @@ fk_err fk__remote_attach(fk_system *sys, const fk_system_config *config)
                                    .send = fk__letter_send,
                                    .select = fk__letter_select,
                                    .path = remote_path,
+                                   .watch = remote_watch,
                                    .destroy = remote_destroy };
     return FK_OK;
 }

@@ -53,6 +53,9 @@ FK_MUST_USE fk_err fk__remote_authority(fk_remote *remote, const fk_path *path,
 /* Acts on what a step of an authority has brought about, without the lock: events, dead letters; the
  * rest goes to the driver. */
 void fk__remote_act(fk_remote *remote, fk_local *local, fk_authority_effects *effects);
+/* The system is out, and all its actors with it: whoever watches one is told, once. */
+void fk__remote_lost(fk_remote *remote, fk_local *local, const fk_authority *authority);
+
 /* A ref for an actor of another system that was only met, in what somebody sent. The authority is made
  * if need be. As sys->remote.resolve, which is for those asked for. */
 FK_MUST_USE fk_err fk__remote_meet(fk_remote *remote, fk_local *local, const fk_path *path,

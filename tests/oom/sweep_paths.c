@@ -211,6 +211,47 @@ static void meet_others(sweep *s)
     }
 }
 
+static fk_err call_watch_others(fk_ctx *ctx, void *arg)
+{
+    sweep *s = arg;
+    for (int i = 0; i < WORKERS; i++) note(s, fk_watch(ctx, worker[i]));
+    return FK_OK;
+}
+
+static fk_err watching(fk_ctx *ctx, void *state, const fk_msg *msg)
+{
+    sweep *s = state;
+    const fk_terminated *end = FK_AS(fk_terminated, msg);
+    if (end == NULL) return doer_receive(ctx, NULL, msg);
+    CHECK(end->address_terminated);
+    s->probe.count++;
+    return FK_OK;
+}
+
+/* What is watched is told of however little there is. */
+static void watch_others(sweep *s)
+{
+    rig_run(&s->r);
+    CHECK_OK(fk_authority_quarantine(s->r.sys, FK_STR("fraktor.tcp://a@h:1")));
+    rig_run(&s->r);
+    CHECK_U64(s->probe.count, s->calls - s->failed);
+    CHECK_U64(fk__remote_of(s->r.sys)->proxies.watched.count, 0);
+}
+
+static void prepare_watch_others(sweep *s)
+{
+    char text[64];
+    for (int i = 0; i < WORKERS; i++) {
+        int len = snprintf(text, sizeof(text), "fraktor.tcp://a@h:1/user/x%d", i);
+        CHECK_OK(fk_resolve(s->r.sys, (fk_str){ text, (size_t)len }, &worker[i], NULL));
+    }
+    CHECK_OK(fk_authority_quarantine(s->r.sys, FK_STR("fraktor.tcp://other@h:1"))); /* the keeper */
+    rig_run(&s->r);
+    fk_props props = { .receive = watching, .state = s };
+    CHECK_OK(fk_spawn(s->r.sys, FK_STR("target"), &props, &s->target));
+    CHECK_OK(fk_send(s->r.sys, s->target, FK_MSG(rig_call, call_watch_others, s)));
+}
+
 /* ---- preparing ---------------------------------------------------------------------------------- */
 
 static fk_err idle_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
@@ -253,5 +294,6 @@ const scenario SWEEP_PATHS[] = {
     { "resolve one", prepare_workers, resolve_one, 2 },
     { "write to other systems", NULL, write_to_others, 0 },
     { "meet other systems", NULL, meet_others, 0 },
+    { "watch other systems", prepare_watch_others, watch_others, 0 },
     { NULL, NULL, NULL, 0 },
 };
