@@ -370,3 +370,12 @@ fk_time fk__worker_run(fk_worker *worker, uint32_t windows)
     }
     return 0;
 }
+
+/* What fk__worker_run() returned to may be a nap of the sentinel's. Its mark would tell everybody that
+ * somebody watches, while this worker is busy with what was sent; and what is sent goes to the next
+ * slot, from where it is run without another look at the mark: see pick_from_queue(). */
+void fk__worker_rouse(fk_worker *worker)
+{
+    fk__unpark(worker);
+    leave_watch(worker);
+}

@@ -143,6 +143,10 @@ static inline fk_err fk__schedule_alone(fk_worker *worker, fk_cell *cell)
  * comes), FK_WORKER_EXIT, or 0 when so many windows of 64 turns were run and there may be more.
  * The caller must notice a wake that comes between return and wait. */
 fk_time fk__worker_run(fk_worker *worker, uint32_t windows);
+/* Between two of these, on the worker's own thread, before it sends with the worker's local: the
+ * worker counts as awake and does not watch others. Before it sleeps, fk__worker_run() must be called
+ * again. Cheap when that is already so. */
+void fk__worker_rouse(fk_worker *worker);
 
 /* ready.c: the queues of one worker. Push and pop are the owner's, steal is anybody's. */
 void fk__ready_push(fk_worker *worker, fk_cell *cell);
