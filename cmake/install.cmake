@@ -13,6 +13,13 @@ foreach(program fraktor-cli fraktor-sim)
     endif()
 endforeach()
 
+# The static library needs libuv, if it was built with it; the shared one has it by itself.
+set(FK_PC_LIBUV)
+set(FK_CONFIG_LIBUV)
+if(FK_LIBUV)
+    set(FK_PC_LIBUV libuv)
+    set(FK_CONFIG_LIBUV "find_dependency(PkgConfig)\npkg_check_modules(LIBUV REQUIRED QUIET IMPORTED_TARGET libuv)")
+endif()
 configure_package_config_file(cmake/fraktor-config.cmake.in
     ${PROJECT_BINARY_DIR}/fraktor-config.cmake INSTALL_DESTINATION ${package_dir})
 # Until 1.0 the minor version carries the ABI, as the SONAME does.

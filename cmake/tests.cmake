@@ -102,6 +102,27 @@ if(FK_CMOCKA AND support_sources)
         fk_test_program(unit_${part}_${name} ${source} LIBRARIES ${libraries})
         target_include_directories(unit_${part}_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/unit)
     endforeach()
+    # The network with a fake driver, compiled once more so that it calls that one.
+    if(FK_HAS_LIBUV)
+        add_library(fraktor-net-faked OBJECT ${FK_NET_SOURCES} tests/net/fake_driver.c)
+        fk_common_flags(fraktor-net-faked)
+        target_include_directories(fraktor-net-faked PRIVATE ${PROJECT_SOURCE_DIR}/include
+            ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+        target_compile_definitions(fraktor-net-faked PRIVATE _GNU_SOURCE)
+        target_compile_options(fraktor-net-faked PRIVATE
+            -include ${PROJECT_SOURCE_DIR}/tests/net/fake_names.h)
+        target_link_libraries(fraktor-net-faked PRIVATE PkgConfig::LIBUV)
+        fk_glob(sources "tests/net/test_*.c")
+        foreach(source ${sources})
+            cmake_path(GET source STEM name)
+            string(REGEX REPLACE "^test_" "net_" name ${name})
+            fk_test_program(${name} "${source}" TIMEOUT 120
+                            LIBRARIES ${FK_TEST_LIBRARIES} PkgConfig::LIBUV)
+            target_sources(${name} PRIVATE $<TARGET_OBJECTS:fraktor-net-faked>)
+        endforeach()
+    else()
+        message(STATUS "fraktor: tests of the network are OFF: libuv was not found")
+    endif()
     fk_glob(sources "tests/stress/*.c")
     foreach(source ${sources})
         cmake_path(GET source STEM name)
@@ -306,10 +327,14 @@ if(FK_SANITIZE STREQUAL "")
     if(FK_CXX)
         set(cxx --cxx ${FK_CXX})
     endif()
+    set(needs)
+    if(FK_LIBUV)
+        string(JOIN " " needs ${LIBUV_LDFLAGS})
+    endif()
     fk_add_test(first_hour_03 TIMEOUT 120
         COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/first_hour/03_hello.py
                 --include ${PROJECT_SOURCE_DIR}/include --library $<TARGET_FILE:fraktor-static>
-                --cc ${CMAKE_C_COMPILER} ${cxx})
+                --cc ${CMAKE_C_COMPILER} ${cxx} --needs=${needs})
     foreach(way package subdirectory)
         fk_add_test(install_${way} TIMEOUT 300
             COMMAND ${FK_PYTHON} ${FK_CHECKS}/check_install.py --way ${way}

@@ -33,8 +33,13 @@ typedef struct fk_authority_info {
     fk_time quarantine_left; /* 0 unless quarantined */
 } fk_authority_info;
 
+/* The port that this system listens at, also if its config left the choice open. 0: it does not listen,
+ * for remoting is not enabled. */
+FK_API uint16_t fk_remoting_port(fk_system *sys);
+
 /* FK_E_NOT_FOUND: nobody has named it yet. */
-FK_API FK_MUST_USE fk_err fk_authority_state(fk_system *sys, fk_str address, fk_authority_info *out);
+FK_API FK_MUST_USE fk_err fk_authority_state(fk_system *sys, fk_str address,
+                                             fk_authority_info *out);
 /* Keeps a system out for the quarantine duration of the config. What waited for it becomes dead
  * letters. FK_E_STATE: it is quarantined already. FK_E_LIMIT, FK_E_NOMEM. */
 FK_API fk_err fk_authority_quarantine(fk_system *sys, fk_str address);

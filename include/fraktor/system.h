@@ -95,7 +95,9 @@ typedef struct fk_system_config {
 } fk_system_config;
 
 /* Starts a system with its worker threads. Fails with FK_E_INVALID, FK_E_EMPTY and FK_E_SYSTEM (the
- * name), FK_E_AUTHORITY (host and port of remoting), FK_E_NOMEM, FK_E_LIMIT, FK_E_OS; and with
+ * name), FK_E_AUTHORITY (host, port and bind_host of remoting), FK_E_FORBIDDEN and FK_E_IN_USE (where
+ * it should listen), FK_E_UNSUPPORTED (a library without remoting), FK_E_NOMEM, FK_E_LIMIT, FK_E_OS,
+ * after which on_event may have been told more; and with
  * FK_E_NOT_BOOTSTRAPPED when its guardians could not be set up: then the config's boot_cause says
  * why (FK_E_STRATEGY, FK_E_INVALID ...). fraktor/boot.h does the same step by step. */
 FK_API FK_MUST_USE fk_err fk_system_start(const fk_system_config *config, fk_system **out);

@@ -2,13 +2,15 @@
 #ifndef FK_HOST_HOST_H
 #define FK_HOST_HOST_H
 
-/* What drives a system on Linux: threads and the words they sleep on, or one eventfd. */
+/* What drives a system on Linux: threads and the words they sleep on, or one eventfd; with remoting,
+ * worker 0 by a loop of its own (host/net.h). */
 
 #include <pthread.h>
 #include <sys/types.h>
 
 #include "core/system.h"
 #include "fraktor/host.h"
+#include "host/net.h"
 
 typedef struct fk_thread {
     struct fk_thread *next;
@@ -32,6 +34,8 @@ typedef struct fk_host {
     fk_system *sys;
     fk_thread *threads; /* under lock once the system runs */
     fk_lock lock;
+    fk_net *net;    /* NULL without remoting */
+    uint16_t port;  /* where it listens, or 0 */
     int fd;         /* of a system without threads, or -1 */
     fk_half driver; /* of such a system: the thread that ran it last */
     fk_signals signals;

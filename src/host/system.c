@@ -11,6 +11,7 @@
 #include "core/boot.h"
 #include "core/guardian.h"
 #include "fraktor/boot.h"
+#include "fraktor/remote.h"
 #include "host/host.h"
 #include "remote/remote.h"
 
@@ -30,6 +31,10 @@ static void *thread_main(void *arg)
     fk_half *word = &thread->host->word[worker->id];
     fk__host_inside = thread->host->sys;
     fk__host_worker = worker;
+    if (worker->id == 0 && thread->host->net != NULL) {
+        fk__net_run(thread->host->net);
+        return NULL;
+    }
     for (;;) {
         /* Read before running: a wake that comes in between changes it, and we do not sleep. */
         uint32_t seen = fk__half_load(word, FK_ACQUIRE);
@@ -42,6 +47,10 @@ static void *thread_main(void *arg)
 static void thread_wake(void *ctx, uint32_t worker)
 {
     fk_host *host = ctx;
+    if (worker == 0 && host->net != NULL) {
+        fk__net_wake(host->net);
+        return;
+    }
     fk__half_add(&host->word[worker], 1, FK_ACQ_REL); /* pairs with the load in thread_main */
     fk__host_notify(NULL, (uint32_t *)(void *)&host->word[worker]);
 }
@@ -123,15 +132,30 @@ static void host_destroy(fk_host *host)
     threads_join(host);
     fk__host_leave_signals(host);
     fk__host_close_loop(host);
+    fk__net_destroy(host->net);
     fk__mem_free(&sys->mem, host, sizeof(*host));
     fk__system_destroy(sys);
 }
 
-static fk_err host_create(fk_system *sys, bool threads)
+static fk_err host_start(fk_host *host, bool threads)
+{
+    fk_system *sys = host->sys;
+    if (!threads) return fk__host_open_loop(host);
+    sys->host.wake = thread_wake;
+    sys->host.pin = thread_start;
+    for (uint32_t i = 0; i < sys->dispatch.workers; i++) {
+        FK_TRY(thread_start(host, sys->dispatch.worker[i]));
+    }
+    return FK_OK;
+}
+
+/* The listening socket, if it is not -1, is taken. */
+static fk_err host_create(fk_system *sys, bool threads, int listener)
 {
     void *memory;
     fk_err err = fk__mem_alloc(&sys->mem, sizeof(fk_host), FK_SITE("host"), &memory);
     if (err != FK_OK) {
+        if (listener >= 0) close(listener);
         fk__system_destroy(sys);
         return err;
     }
@@ -142,15 +166,11 @@ static fk_err host_create(fk_system *sys, bool threads)
     sys->host.ctx = host;
     sys->host.is_inside = host_is_inside;
     sys->host.reporting = host_reporting;
-    if (threads) {
-        sys->host.wake = thread_wake;
-        sys->host.pin = thread_start;
-        for (uint32_t i = 0; i < sys->dispatch.workers && err == FK_OK; i++) {
-            err = thread_start(host, sys->dispatch.worker[i]);
-        }
-    } else {
-        err = fk__host_open_loop(host);
+    if (listener >= 0) {
+        host->port = fk__net_port(listener);
+        err = fk__net_create(sys, listener, !threads, &host->net);
     }
+    if (err == FK_OK) err = host_start(host, threads);
     if (err != FK_OK) host_destroy(host);
     return err;
 }
@@ -159,6 +179,7 @@ struct fk_boot {
     fk_system *sys;
     fk_system_config config;
     bool threads;
+    int listener; /* or -1 */
 };
 
 fk_err fk_boot_create(const fk_system_config *config, fk_boot **out)
@@ -172,15 +193,19 @@ fk_err fk_boot_create(const fk_system_config *config, fk_boot **out)
     if (threads && port.wait == NULL) return FK_E_INVALID; /* stopping has to wait for them */
     uint32_t workers = !threads ? 1 : config->workers != 0 ? config->workers : cores();
     fk_system *sys = NULL;
-    void *memory;
-    FK_TRY(fk__system_make(&own, &port, workers, &sys));
-    fk_err err = fk__mem_alloc(&sys->mem, sizeof(fk_boot), FK_SITE("boot"), &memory);
+    void *memory = NULL;
+    int listener = -1;
+    /* First: only then the port, and with it the system's address, is known. */
+    if (own.remoting.enabled) FK_TRY(fk__net_listen(&own, &port, &listener));
+    fk_err err = fk__system_make(&own, &port, workers, &sys);
+    if (err == FK_OK) err = fk__mem_alloc(&sys->mem, sizeof(fk_boot), FK_SITE("boot"), &memory);
     if (err != FK_OK) {
-        fk__system_destroy(sys);
+        if (sys != NULL) fk__system_destroy(sys);
+        if (listener >= 0) close(listener);
         return err;
     }
     *out = memory;
-    **out = (fk_boot){ sys, own, threads };
+    **out = (fk_boot){ sys, own, threads, listener };
     return FK_OK;
 }
 
@@ -209,7 +234,9 @@ fk_err fk_boot_extra(fk_boot *boot, fk_str name, const fk_props *props, fk_ref *
 
 void fk_boot_abandon(fk_boot *boot)
 {
-    if (boot != NULL) fk__system_destroy(boot_end(boot));
+    if (boot == NULL) return;
+    if (boot->listener >= 0) close(boot->listener);
+    fk__system_destroy(boot_end(boot));
 }
 
 fk_err fk_boot_finish(fk_boot *boot, fk_system **out, fk_guardian_kind *missing)
@@ -218,14 +245,16 @@ fk_err fk_boot_finish(fk_boot *boot, fk_system **out, fk_guardian_kind *missing)
     if (boot == NULL || out == NULL) return FK_E_INVALID;
     fk_system_config config = boot->config;
     bool threads = boot->threads;
+    int listener = boot->listener;
     fk_system *sys = boot_end(boot);
     fk_err err = fk__boot_finish(sys, missing);
     if (err == FK_OK) err = fk__remote_attach(sys, &config);
     if (err != FK_OK) {
+        if (listener >= 0) close(listener);
         fk__system_destroy(sys);
         return err;
     }
-    FK_TRY(host_create(sys, threads));
+    FK_TRY(host_create(sys, threads, listener));
     *out = sys;
     return FK_OK;
 }
@@ -259,4 +288,10 @@ fk_err fk_system_stop(fk_system *sys)
     }
     host_destroy(host);
     return FK_OK;
+}
+
+uint16_t fk_remoting_port(fk_system *sys)
+{
+    if (sys->host.is_inside != host_is_inside) return 0; /* a testkit's has no sockets */
+    return fk__host_of(sys)->port;
 }

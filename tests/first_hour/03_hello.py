@@ -27,6 +27,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--include", required=True)
     parser.add_argument("--library", required=True)
+    parser.add_argument("--needs", default="", help="what the library itself needs: -luv")
     parser.add_argument("--cc", required=True)
     parser.add_argument("--cxx", default="")
     args = parser.parse_args()
@@ -38,8 +39,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for compiler, standard, source in compilers:
             program = pathlib.Path(folder) / f"hello-{standard}"
-            run([compiler, f"-std={standard}", *strict, here / source, args.library, "-pthread",
-                 "-o", program])
+            run([compiler, f"-std={standard}", *strict, here / source, args.library,
+                 *args.needs.split(), "-pthread", "-o", program])
             for _ in range(20):
                 output = run([program]).stdout
                 if output != EXPECTED:
