@@ -2,6 +2,7 @@
 /* The thread that does all of it: wakes, sleep, timers, actors; and failing allocations. */
 
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,28 @@ TEST(net_wakes_of_many_threads_are_not_lost)
         for (int i = 0; i < WAKERS; i++) pthread_join(thread[i], NULL);
         world_stop(&w);
     }
+}
+
+/* One at a time, at moments that hit the thread on all stages of its way to sleep. */
+TEST(net_wake_while_falling_asleep_is_not_lost)
+{
+    world w;
+    test_random random = { 7 };
+    fake *f = fake_reset();
+    f->on_run = take_all;
+    atomic_store(&pushed, 0);
+    atomic_store(&taken, 0);
+    world_start(&w, 1);
+    size_t n = test_scaled(20000);
+    for (size_t i = 1; i <= n; i++) {
+        atomic_store(&pushed, i);
+        f->transport->wake(f->transport->ctx);
+        int64_t end = test_clock() + FK_SECONDS(20);
+        while (atomic_load(&taken) != i && test_clock() < end) sched_yield();
+        CHECK_U64(atomic_load(&taken), i);
+        for (uint64_t spins = test_random_below(&random, 300); spins > 0; spins--) fk__cpu_relax();
+    }
+    world_stop(&w);
 }
 
 static void wake_itself(fake *f, fk_time now)
