@@ -552,9 +552,14 @@ static uint64_t run(const scenario *what, bool direct, bool stays, uint64_t at)
     rig_init(&s.r);
     s.r.on_admit = note_refusal;
     s.r.on_admit_user = &s;
-    fk_system_config config = { .workers = what->workers,
+    uint32_t workers = what->workers % SWEEP_LISTENS;
+    fk_system_config config = { .workers = workers,
                                 .pools_malloc = direct,
                                 .remoting = { .quarantine = FK_SECONDS(1) } };
+    if (what->workers >= SWEEP_LISTENS) {
+        config.remoting.enabled = true;
+        config.remoting.host = "127.0.0.1";
+    }
     if (what->act == NULL) { /* starting is what may fail */
         rig_fault(&s.r, at, stays);
         fk_err err = rig_try_start(&s.r, &config);
@@ -565,7 +570,7 @@ static uint64_t run(const scenario *what, bool direct, bool stays, uint64_t at)
             rig_check_empty(&s.r);
             CHECK_OK(rig_try_start(&s.r, &config));
         }
-        check_usable(&s, what->workers);
+        check_usable(&s, workers);
         rig_stop(&s.r);
         return refused;
     }
@@ -577,7 +582,7 @@ static uint64_t run(const scenario *what, bool direct, bool stays, uint64_t at)
     uint64_t refused = atomic_load(&s.r.refused);
     rig_fault(&s.r, 0, false);
     if (refused == 0) CHECK_U64(s.failed, 0);
-    check_usable(&s, what->workers);
+    check_usable(&s, workers);
     rig_stop(&s.r);
     CHECK_U64(atomic_load(&s.dropped), atomic_load(&s.made));
     return refused;
@@ -612,10 +617,12 @@ TEST(sweep_every_allocation_of_every_scenario)
     for (size_t i = 0; i < sizeof(SCENARIOS) / sizeof(SCENARIOS[0]); i++, scenarios++) {
         all += sweep_in_all_ways(&SCENARIOS[i]);
     }
-    static const scenario *const MORE[] = { SWEEP_PATHS,  SWEEP_SHUTDOWN,    SWEEP_EVENTS,
-                                            SWEEP_LIVES,  SWEEP_SUPERVISION, SWEEP_ASK,
-                                            SWEEP_ROUTERS };
-    for (size_t i = 0; i < sizeof(MORE) / sizeof(MORE[0]); i++) {
+    static const scenario *const MORE[] = { SWEEP_PATHS,   SWEEP_SHUTDOWN,    SWEEP_EVENTS,
+                                            SWEEP_LIVES,   SWEEP_SUPERVISION, SWEEP_ASK,
+                                            SWEEP_ROUTERS, SWEEP_NET };
+    size_t groups = sizeof(MORE) / sizeof(MORE[0]);
+    if (!sweep_has_network()) groups--;
+    for (size_t i = 0; i < groups; i++) {
         for (const scenario *what = MORE[i]; what->name != NULL; what++, scenarios++) {
             all += sweep_in_all_ways(what);
         }

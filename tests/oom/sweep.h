@@ -18,11 +18,13 @@ typedef struct sweep {
     fk_ref target;
 } sweep;
 
+enum { SWEEP_LISTENS = 1 << 16 };
+
 typedef struct scenario {
     const char *name;
     void (*prepare)(sweep *s);
     void (*act)(sweep *s); /* NULL: starting the system is what is tried */
-    uint32_t workers;      /* 0: no threads */
+    uint32_t workers;      /* 0: no threads; SWEEP_LISTENS may be added */
 } scenario;
 
 /* sweep_paths.c: paths, uids and selections; ends with a row without a name. */
@@ -37,6 +39,9 @@ extern const scenario SWEEP_LIVES[];
 extern const scenario SWEEP_SUPERVISION[];
 /* sweep_ask.c: the same for questions and names under /temp. */
 extern const scenario SWEEP_ASK[];
+/* sweep_net.c: the same, with sockets; only if there are any. */
+extern const scenario SWEEP_NET[];
+bool sweep_has_network(void);
 /* sweep_routers.c: the same. */
 extern const scenario SWEEP_ROUTERS[];
 
