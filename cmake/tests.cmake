@@ -123,6 +123,27 @@ if(FK_CMOCKA AND support_sources)
     else()
         message(STATUS "fraktor: tests of the network are OFF: libuv was not found")
     endif()
+    # fraktor/nanopb.h, with messages that nanopb makes during the build.
+    find_program(FK_NANOPB_GENERATOR NAMES nanopb_generator.py nanopb_generator)
+    find_library(FK_NANOPB_LIBRARY NAMES protobuf-nanopb nanopb)
+    find_path(FK_NANOPB_INCLUDE pb_decode.h PATH_SUFFIXES nanopb)
+    if(FK_NANOPB_GENERATOR AND FK_NANOPB_LIBRARY AND FK_NANOPB_INCLUDE)
+        set(made ${PROJECT_BINARY_DIR}/nanopb)
+        file(MAKE_DIRECTORY ${made})
+        add_custom_command(OUTPUT ${made}/bank.pb.c ${made}/bank.pb.h
+            COMMAND ${FK_NANOPB_GENERATOR} -q -D ${made} bank.proto
+            DEPENDS ${PROJECT_SOURCE_DIR}/tests/nanopb/bank.proto
+                    ${PROJECT_SOURCE_DIR}/tests/nanopb/bank.options
+            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/nanopb)
+        add_library(fraktor-nanopb-bank STATIC ${made}/bank.pb.c)
+        target_include_directories(fraktor-nanopb-bank SYSTEM PUBLIC ${made} ${FK_NANOPB_INCLUDE})
+        target_link_libraries(fraktor-nanopb-bank PUBLIC ${FK_NANOPB_LIBRARY})
+        fk_test_program(nanopb_codec ${PROJECT_SOURCE_DIR}/tests/nanopb/test_nanopb.c
+                        LIBRARIES ${FK_TEST_LIBRARIES} fraktor-nanopb-bank)
+    else()
+        message(STATUS "fraktor: tests of fraktor/nanopb.h are OFF: nanopb was not found "
+                       "(Debian: apt-get install nanopb libnanopb-dev)")
+    endif()
     fk_glob(sources "tests/stress/*.c")
     foreach(source ${sources})
         cmake_path(GET source STEM name)

@@ -14,7 +14,17 @@ LANGUAGES = {  # source file: (compilers, flags)
     "alone.c": (("gcc", "clang", "cc"), ["-std=c11"]),
     "alone.cpp": (("g++", "clang++", "c++"), ["-std=c++17"]),
 }
+# Headers for users of another library: looked at only where that is installed.
+OPTIONAL = {"fraktor/nanopb.h": "pb_decode.h"}
 FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+
+
+def is_there(compiler, header):
+    """Whether the compiler finds a header of another library."""
+    if header is None:
+        return True
+    with common.Sandbox({"there.c": f"#include <{header}>\n"}) as folder:
+        return common.run([compiler, "-fsyntax-only", folder / "there.c"])[0] == 0
 
 
 def check(root, only=None):
@@ -25,6 +35,8 @@ def check(root, only=None):
         text = f'#include "{name}"\n#include "{name}"\nint fk_alone(void);\n'
         for source, (candidates, flags) in LANGUAGES.items():
             for compiler in common.compilers(*candidates):
+                if not is_there(compiler, OPTIONAL.get(name)):
+                    continue
                 ways.add(f"{compiler} {flags[0]}")
                 with common.Sandbox({source: text}) as folder:
                     code, output = common.run([compiler, *flags, *FLAGS, "-I", include,

@@ -54,12 +54,17 @@ def build_with_pkg_config(args, prefix, folder):
     libraries = dict(environment, LD_LIBRARY_PATH=str(pc.parent.parent))
     sources = args.root / "tests" / "install"
     ways = [("C", args.cc, ["-std=c11"], "fraktor"), ("core, C", args.cc, ["-std=c11"], "fraktor-core"),
+            ("static, C", args.cc, ["-std=c11"], "fraktor"),
             ("testkit, C", args.cc, ["-std=c11"], "fraktor-testkit")]
     for compiler in common.compilers("g++", "c++", "clang++")[:1]:
         ways.append(("C++", compiler, ["-std=c++17", "-x", "c++"], "fraktor"))
         ways.append(("testkit, C++", compiler, ["-std=c++17", "-x", "c++"], "fraktor-testkit"))
     for number, (name, compiler, language, module) in enumerate(ways):
-        flags = must("pkg-config", ["pkg-config", "--cflags", "--libs", module], env=environment)
+        static = ["--static"] if name.startswith("static") else []
+        flags = must("pkg-config", ["pkg-config", "--cflags", "--libs", *static, module],
+                     env=environment)
+        if static:  # without -static, which the C library's own name lookup does not like
+            flags = flags.replace("-lfraktor", "-l:libfraktor.a")
         if str(prefix) not in flags:
             raise Problem(f"{module}.pc does not follow its prefix: {flags}")
         program = folder / f"consumer{number}"
