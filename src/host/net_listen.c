@@ -99,7 +99,7 @@ static void listener_explain(const fk_system_config *config, const fk_port *port
 
 uint16_t fk__net_port(int fd)
 {
-    address a;
+    address a = { .any.sa_family = AF_UNSPEC };
     socklen_t size = sizeof(a);
     if (getsockname(fd, &a.any, &size) != 0) return 0;
     return ntohs(a.any.sa_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
@@ -213,7 +213,7 @@ static void on_knock(uv_poll_t *poll, int status, int events)
     (void)events;
     fk__net_enter(net);
     for (int i = 0; i < ACCEPTS_AT_ONCE && !net->listener.is_paused; i++) {
-        address from;
+        address from = { .any.sa_family = AF_UNSPEC };
         socklen_t size = sizeof(from);
         int fd = accept4(net->listener.fd, &from.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0)
