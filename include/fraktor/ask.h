@@ -33,7 +33,8 @@ extern "C" {
 typedef struct fk_answer {
     uint64_t id; /* of the question */
     /* FK_OK: reply is there. FK_E_TIMEOUT; FK_E_DEAD: who was asked had stopped already; FK_E_KILLED.
-     * Then reply.type is NULL, which is no type that FK_AS matches. */
+     * Then reply.type is NULL, which is no type that FK_AS matches. FK_E_FAILED: an actor of another
+     * system says that it failed; reply is a text that says why. */
     fk_err err;
     fk_msg reply; /* lent with the message */
 } fk_answer;
@@ -75,7 +76,7 @@ typedef struct fk_into {
 FK_API fk_into fk_into_of(const fk_type *type, void *data);
 
 /* Waits for the answer, which is the caller's then, with what its drop function would release.
- * FK_E_TIMEOUT; FK_E_DEAD (also when the system terminates meanwhile); FK_E_KILLED; FK_E_TYPE: the
+ * FK_E_TIMEOUT; FK_E_DEAD (also when the system terminates meanwhile); FK_E_KILLED; FK_E_FAILED; FK_E_TYPE: the
  * answer is of another type, or of one with a drop function and shared with others: it became a
  * dead letter, "unhandled"; FK_E_STATE inside receive and from whoever drives a loop;
  * FK_E_UNSUPPORTED without port->wait; and what fk_send() gives. A full mailbox that blocks is

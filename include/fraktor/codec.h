@@ -66,7 +66,7 @@ typedef struct fk_field {
     uint32_t offset;
     uint32_t size;
     const char *name;
-    uint8_t unit;  /* bytes of one number; an array has several */
+    uint8_t unit;  /* bytes of one number, or of an fk_ref; an array has several */
     bool is_truth; /* 0 or 1, nothing else is let in */
 } fk_field;
 
@@ -98,7 +98,7 @@ struct fk_codec {
 #define FK_FIELD_CHECK(x)    ((uint8_t)sizeof(x))
 #define FK_FIELD_IS_TRUTH(x) (sizeof(fk_truth_probe(x)) == 2)
 #else
-/* A number: anything else, above all a pointer, does not compile. */
+/* A number or a reference: anything else, above all a pointer, does not compile. */
 #define FK_FIELD_CHECK(x)                                                                          \
     _Generic((x), bool : 1, char : 1, signed char : 1, unsigned char : 1, short                    \
              : sizeof(short), unsigned short                                                       \
@@ -106,11 +106,13 @@ struct fk_codec {
              : sizeof(int), unsigned                                                               \
              : sizeof(int), long                                                                   \
              : sizeof(long), unsigned long                                                         \
-             : sizeof(long), long long : 8, unsigned long long : 8, float : 4, double : 8)
+             : sizeof(long), long long : 8, unsigned long long : 8, float : 4, double : 8, fk_ref  \
+             : sizeof(fk_ref))
 #define FK_FIELD_IS_TRUTH(x) _Generic((x), bool : true, default : false)
 #endif
 
-/* A member of T that is a number, or an array of numbers. */
+/* A member of T that is a number, or an array of numbers. Or an fk_ref: that leaves as the actor's
+ * path, and whoever gets the message has a reference to the same actor. */
 #define FK_FIELD(T, member)       FK_FIELD_MAKE(T, member, ((T *)0)->member)
 #define FK_FIELD_ARRAY(T, member) FK_FIELD_MAKE(T, member, ((T *)0)->member[0])
 #define FK_FIELD_MAKE(T, member, one)                                                              \
@@ -169,7 +171,8 @@ FK_API FK_MUST_USE fk_err fk_codecs_of_wire(const fk_codecs *codecs, int32_t ser
                                             fk_str manifest, const fk_codec **out,
                                             fk_codec_fault *fault);
 
-/* ---- using one ------------------------------------------------------------------------------ */
+/* ---- using one ------------------------------------------------------------------------------
+ * Only a system can write and read references: here a struct that has some is FK_E_UNSUPPORTED. */
 
 /* The manifest, empty if there is none. */
 FK_API fk_str fk_codec_manifest(const fk_codec *codec);

@@ -28,6 +28,12 @@ typedef enum fk_reason {
     FK_REASON_QUARANTINED, /* the system it was meant for is quarantined */
     FK_REASON_SEVERAL,     /* several should get it (a selection, a router): it cannot be copied */
     FK_REASON_LATE_REPLY,  /* to a question that was answered, or given up, before */
+    /* Of messages between systems; .detail says more. */
+    FK_REASON_FORBIDDEN,         /* another system may not do that here */
+    FK_REASON_WRONG_INCARNATION, /* for an actor that was at that path before */
+    FK_REASON_NO_CODEC,          /* no codec writes its type, or reads what came */
+    FK_REASON_MALFORMED,         /* its codec refused it */
+    FK_REASON_TOO_LARGE,         /* for a frame */
     FK_REASON_COUNT
 } fk_reason;
 
@@ -43,6 +49,7 @@ typedef struct fk_dead_letter {
     const fk_type *type;
     const void *data;
     size_t len;
+    fk_str detail; /* what there is to say besides the reason, printable; or empty */
 } fk_dead_letter;
 
 typedef enum fk_level {
@@ -165,7 +172,7 @@ typedef struct fk_event_record {
     char text[256];
     char from[32], to[32];
     char reason[96];
-    char detail[128]; /* of a failure */
+    char detail[128]; /* of a failure, or a dead letter */
 } fk_event_record;
 extern FK_API const fk_type fk_type_fk_event_record;
 

@@ -100,6 +100,8 @@ static inline const fk_type *fk_type_sized(const fk_type *type, size_t size)
  * receive msg->data is the first byte and msg->len their number. */
 extern FK_API const fk_type fk_type_text;
 extern FK_API const fk_type fk_type_bytes;
+/* A reference, by itself: FK_MSG_REF(ref), FK_AS(fk_ref, msg). */
+extern FK_API const fk_type fk_type_fk_ref;
 /* An fk_payload (data), which is taken. In receive the type is the payload's own. */
 extern FK_API const fk_type fk_type_payload;
 /* Delivered by the runtime: see fk_receive_timeout_set(), fk_poison(), fk_kill() and FK_IDENTIFY(). */
@@ -144,6 +146,7 @@ template <class T> static inline const T *fk_addr(const T &value)
 #define FK_TEXT(literal)  (fk_out{ &fk_type_text, fk_addr<fk_str>(FK_STR(literal)) })
 #define FK_TEXT_AT(s)     (fk_out{ &fk_type_text, fk_addr<fk_str>(s) })
 #define FK_BYTES_AT(s)    (fk_out{ &fk_type_bytes, fk_addr<fk_str>(s) })
+#define FK_MSG_REF(r)     (fk_out{ &fk_type_fk_ref, fk_addr<fk_ref>(r) })
 #define FK_MSG_PAYLOAD(p) (fk_out{ &fk_type_payload, static_cast<const fk_payload *>(p) })
 #else
 #define FK_MESSAGE_MAKE(T, d, marks)                                                               \
@@ -155,9 +158,11 @@ template <class T> static inline const T *fk_addr(const T &value)
 #define FK_MSG(T, ...) ((fk_out){ fk_type_sized(&fk_type_##T, sizeof(T)), &(T){ __VA_ARGS__ } })
 #define FK_MSG_AT(T, p)                                                                            \
     ((fk_out){ fk_type_sized(&fk_type_##T, sizeof(T)), _Generic((p), T * : (p), const T * : (p)) })
-#define FK_TEXT(literal)  ((fk_out){ &fk_type_text, &FK_STR(literal) })
-#define FK_TEXT_AT(s)     ((fk_out){ &fk_type_text, &(fk_str){ (s).ptr, (s).len } })
-#define FK_BYTES_AT(s)    ((fk_out){ &fk_type_bytes, &(fk_str){ (s).ptr, (s).len } })
+#define FK_TEXT(literal) ((fk_out){ &fk_type_text, &FK_STR(literal) })
+#define FK_TEXT_AT(s)    ((fk_out){ &fk_type_text, &(fk_str){ (s).ptr, (s).len } })
+#define FK_BYTES_AT(s)   ((fk_out){ &fk_type_bytes, &(fk_str){ (s).ptr, (s).len } })
+#define FK_MSG_REF(r)                                                                              \
+    ((fk_out){ &fk_type_fk_ref, &(fk_ref){ (r).slot, (r).generation, (r).system } })
 #define FK_MSG_PAYLOAD(p) ((fk_out){ &fk_type_payload, _Generic((p), fk_payload * : (p)) })
 #endif
 

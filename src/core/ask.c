@@ -146,8 +146,10 @@ static fk_err question_collect(fk_system *sys, fk_promise *promise, fk_ref quest
     fk__promise_put(local, promise);
     question_uncount(sys);
     if (reply != NULL) {
-        err = into_move(local, into, reply);
-        if (err != FK_OK) fk__dead_node(local, FK_REASON_UNHANDLED, question, reply);
+        if (err == FK_OK) {
+            err = into_move(local, into, reply);
+            if (err != FK_OK) fk__dead_node(local, FK_REASON_UNHANDLED, question, reply);
+        }
         fk__node_drop_contents(&local->cache, reply);
         fk__node_free(&local->cache, reply);
     }

@@ -243,6 +243,13 @@ static inline fk_cell *fk__slots_at(const fk_slots *slots, uint32_t slot)
     return &chunk[slot & (FK_CHUNK_CELLS - 1)];
 }
 
+/* It stands for an actor of another system. */
+static inline bool fk__cell_is_remote(const fk_cell *cell)
+{
+    /* Relaxed: it never changes back, and who has a ref of a proxy has its gate by that. */
+    return (fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) != 0;
+}
+
 static inline fk_cell *fk__cell_parent(const fk_cell *cell)
 {
     return fk__word_ptr(&cell->parent, FK_ACQUIRE);

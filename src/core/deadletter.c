@@ -19,6 +19,11 @@ const char *fk_reason_name(fk_reason reason)
         [FK_REASON_QUARANTINED] = "quarantined",
         [FK_REASON_SEVERAL] = "several",
         [FK_REASON_LATE_REPLY] = "late_reply",
+        [FK_REASON_FORBIDDEN] = "forbidden",
+        [FK_REASON_WRONG_INCARNATION] = "wrong_incarnation",
+        [FK_REASON_NO_CODEC] = "no_codec",
+        [FK_REASON_MALFORMED] = "malformed",
+        [FK_REASON_TOO_LARGE] = "too_large",
     };
     return (unsigned)reason < FK_REASON_COUNT ? NAMES[reason] : "unknown";
 }
@@ -37,26 +42,38 @@ static void tell_callback(fk_local *local, const fk_dead_letter *letter)
     reporting->in_letter = false;
 }
 
-static void report(fk_local *local, fk_reason reason, fk_ref to, fk_str path, const fk_msg *msg)
+void fk__dead_report(fk_local *local, const fk_dead_letter *letter)
 {
-    FK_ASSERT((unsigned)reason < FK_REASON_COUNT);
+    FK_ASSERT((unsigned)letter->reason < FK_REASON_COUNT);
     fk_system *sys = local->sys;
-    if (msg->type == &fk__type_tick) return; /* nobody's business but ours */
-    if (msg->type == &fk_type_identify) {
-        fk__identify_answer(local, msg, FK_REF_NONE);
+    fk_reason reason = letter->reason;
+    if (letter->type == &fk__type_tick) return; /* nobody's business but ours */
+    if (letter->type == &fk_type_identify) {
+        fk_msg msg = { letter->type, letter->data, letter->len, letter->sender };
+        fk__identify_answer(local, &msg, FK_REF_NONE);
         return;
     }
-    fk_dead_letter letter = { reason, to, path, msg->sender, msg->type, msg->data, msg->len };
     fk_event_kind kind = reason == FK_REASON_UNHANDLED ? FK_EVENT_UNHANDLED : FK_EVENT_DEAD_LETTER;
-    if ((msg->type->align & FK_TYPE_QUIET) != 0) {
+    if ((letter->type->align & FK_TYPE_QUIET) != 0) {
         kind = FK_EVENT_SUPPRESSED;
     } else {
         fk__stat_add(&local->stats.dead_letters[reason], 1);
-        tell_callback(local, &letter);
+        tell_callback(local, letter);
     }
     /* An event about an event that did not arrive would not arrive either. */
-    if (msg->type == &fk_type_fk_event_record || !fk__event_wanted(sys, kind)) return;
-    fk__event(sys, local, &(fk_event){ .kind = kind, .actor = to, .letter = &letter });
+    if (letter->type == &fk_type_fk_event_record || !fk__event_wanted(sys, kind)) return;
+    fk__event(sys, local, &(fk_event){ .kind = kind, .actor = letter->to, .letter = letter });
+}
+
+static void report(fk_local *local, fk_reason reason, fk_ref to, fk_str path, const fk_msg *msg)
+{
+    fk__dead_report(local, &(fk_dead_letter){ .reason = reason,
+                                              .to = to,
+                                              .path = path,
+                                              .sender = msg->sender,
+                                              .type = msg->type,
+                                              .data = msg->data,
+                                              .len = msg->len });
 }
 
 void fk__invalid_association(fk_local *local, fk_str address)

@@ -11,13 +11,41 @@
 const fk_type fk_type_fk_identity = { "fk_identity", sizeof(fk_identity), _Alignof(fk_identity),
                                       NULL };
 
+/* What was asked with more than a number is answered with the same: see fk__identify_mark(). */
+static void answer_marked(fk_local *local, const fk_msg *msg, const fk_identity *identity)
+{
+    fk_str mark = fk__identify_mark(msg, sizeof(identity->id));
+    fk_payload *payload = NULL;
+    fk_err err = fk__payload_create(&local->cache, local->sys, &fk_type_fk_identity,
+                                    sizeof(*identity) + mark.len, &payload);
+    if (err != FK_OK) {
+        fk__dead_out(local, FK_REASON_NO_MEMORY, msg->sender, identity->ref,
+                     (fk_out){ &fk_type_fk_identity, identity });
+        return;
+    }
+    FK_ASSERT(payload != NULL);
+    memcpy(payload->data, identity, sizeof(*identity));
+    memcpy(payload->data + sizeof(*identity), mark.ptr, mark.len);
+    fk__send(local, msg->sender, identity->ref, (fk_out){ &fk_type_payload, payload }, NULL);
+}
+
 void fk__identify_answer(fk_local *local, const fk_msg *msg, fk_ref ref)
 {
     fk_identity identity = { 0, ref };
     if (fk_ref_is_none(msg->sender)) return;
     memcpy(&identity.id, msg->data, sizeof(identity.id));
+    if (msg->len > sizeof(identity.id)) {
+        answer_marked(local, msg, &identity);
+        return;
+    }
     fk_out answer = { &fk_type_fk_identity, &identity };
     fk__send(local, msg->sender, ref, answer, NULL);
+}
+
+fk_str fk__identify_mark(const fk_msg *msg, size_t size)
+{
+    if (msg->len <= size) return FK_STR("");
+    return (fk_str){ (const char *)msg->data + size, msg->len - size };
 }
 
 static fk_err resolve_by_question(fk_system *sys, fk_str expression, fk_time timeout, fk_ref *out)

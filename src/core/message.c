@@ -8,6 +8,7 @@
 
 const fk_type fk_type_text = { "text", 0, 1, NULL };
 const fk_type fk_type_bytes = { "bytes", 0, 1, NULL };
+const fk_type fk_type_fk_ref = { "fk_ref", sizeof(fk_ref), _Alignof(fk_ref), NULL };
 const fk_type fk_type_payload = { "payload", 0, 1, NULL };
 const fk_type fk_type_receive_timeout = { "receive_timeout", 0, 1, NULL };
 const fk_type fk_type_poison = { "poison", 0, 1 | FK_TYPE_QUIET, NULL };
@@ -102,10 +103,17 @@ void fk_payload_put(fk_payload *payload)
 
 /* ---- nodes ------------------------------------------------------------------------------- */
 
-static void set_payload(fk_node *node, fk_payload *payload)
+/* An identify message that is a payload comes from another system, with the asker's own mark behind
+ * the number. */
+static bool payload_is_identify(const fk_payload *payload)
+{
+    return payload->type == &fk_type_identify && payload->len >= sizeof(uint64_t);
+}
+
+void fk__node_put_payload(fk_node *node, fk_payload *payload)
 {
     node->type = payload->type;
-    node->flags = FK_NODE_PAYLOAD;
+    node->flags = FK_NODE_PAYLOAD | (payload_is_identify(payload) ? FK_NODE_AUTO : 0);
     node->len = sizeof(payload);
     memcpy(node->bytes, &payload, sizeof(payload));
 }
@@ -126,7 +134,7 @@ fk_err fk__node_fill(fk_cache *cache, fk_node *node, size_t room, fk_out out)
     if (out.type == &fk_type_payload) {
         memcpy(&payload, &out.data, sizeof(payload)); /* taken: the const was the caller's */
         if (payload == NULL) return FK_E_INVALID;
-        set_payload(node, payload);
+        fk__node_put_payload(node, payload);
         return FK_OK;
     }
     fk_str bytes = out_bytes(out);
@@ -135,7 +143,7 @@ fk_err fk__node_fill(fk_cache *cache, fk_node *node, size_t room, fk_out out)
         FK_TRY(fk__payload_create(cache, sys, out.type, bytes.len, &payload));
         FK_ASSERT(payload != NULL);
         memcpy(payload->data, bytes.ptr, bytes.len);
-        set_payload(node, payload);
+        fk__node_put_payload(node, payload);
         return FK_OK;
     }
     node->type = out.type;

@@ -72,6 +72,8 @@ struct fk_payload {
 fk_node *fk__node_create(fk_cache *cache, fk_out out);
 /* The same in a block that has room for so many inline bytes and knows its class. */
 FK_MUST_USE fk_err fk__node_fill(fk_cache *cache, fk_node *node, size_t room, fk_out out);
+/* Makes a payload, which is taken, the contents of a node with room for its address. */
+void fk__node_put_payload(fk_node *node, fk_payload *payload);
 /* A second node with the same bytes; the contents are not shared but doubled, so one of the two
  * must be marked FK_NODE_MOVED, or fk__node_share called. */
 fk_node *fk__node_copy(fk_cache *cache, const fk_node *node);

@@ -31,6 +31,7 @@ static void fill_letter(fk_local *local, const fk_dead_letter *letter, fk_event_
     fk__dead_letter_path(local, letter, out->path, sizeof(out->path));
     PUT_CHARS(out->type, letter->type->name);
     PUT_CHARS(out->reason, fk_reason_name(letter->reason));
+    PUT_TEXT(out->detail, letter->detail);
 }
 
 static void fill_failure(const fk_failure *failure, fk_event_record *out)
@@ -80,9 +81,10 @@ void fk__record_view(const fk_event_record *record, fk_record_view *out)
 {
     memset(out, 0, sizeof(*out));
     out->type = (fk_type){ record->type, 0, 1, NULL };
-    out->letter = (fk_dead_letter){ record->letter, record->actor, fk_str_of(record->path),
-                                    record->sender, &out->type,    NULL,
-                                    record->len };
+    out->letter = (fk_dead_letter){
+        record->letter, record->actor, fk_str_of(record->path),  record->sender, &out->type,
+        NULL,           record->len,   fk_str_of(record->detail)
+    };
     out->failure =
         (fk_failure){ record->actor, record->err, record->type[0] != '\0' ? &out->type : NULL,
                       record->detail, record->phase };

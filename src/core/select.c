@@ -23,6 +23,7 @@ typedef struct fk_walk {
     fk_ref *reached;
     uint32_t count, room;
     bool fans_out; /* a pattern has matched several: misses are silent from here on */
+    const fk_cell *forbidden;
     fk_ref start;
     fk_ref base;  /* where the one actor was when a pattern was passed for the last time ... */
     size_t since; /* ... and the cursor behind that pattern */
@@ -216,6 +217,26 @@ static void miss(fk_walk *walk, const fk_expression *e, fk_reason reason, fk_ref
     fk__cache_free(&local->cache, buf, size);
 }
 
+bool fk__is_below(const fk_system *sys, fk_ref ref, const fk_cell *above)
+{
+    const fk_cell *cell = fk__slots_at(&sys->slots, ref.slot);
+    /* Of one that has just ended the way up may be another's by now, and lead anywhere; then no ref
+     * to it is of any use, and all that matters is an end. */
+    for (uint32_t level = 0; cell != NULL && level < UINT16_MAX; level++) {
+        if (cell == above) return true;
+        cell = fk__cell_parent(cell);
+    }
+    return false;
+}
+
+static bool reaches_forbidden(const fk_walk *walk)
+{
+    for (uint32_t i = 0; walk->forbidden != NULL && i < walk->count; i++) {
+        if (fk__is_below(walk->local->sys, walk->reached[i], walk->forbidden)) return true;
+    }
+    return false;
+}
+
 static fk_err send_to_all(fk_walk *walk, fk_ref sender, fk_out msg)
 {
     fk_err worst = FK_OK;
@@ -237,6 +258,12 @@ static fk_err walk_end(fk_walk *walk, const fk_expression *e, fk_ref sender, fk_
     if (walk->count == 0) {
         miss(walk, e, FK_REASON_NO_RECEIVER, sender, msg);
         return FK_OK;
+    }
+    if (reaches_forbidden(walk)) {
+        walk->base = walk->start;
+        walk->since = 0;
+        miss(walk, e, FK_REASON_FORBIDDEN, sender, msg);
+        return FK_E_FORBIDDEN;
     }
     if (walk->count > 1 && !fk__out_can_double(msg)) {
         walk->base = walk->start; /* what was asked for, from the beginning */
@@ -337,14 +364,18 @@ static fk_err select_foreign(fk_local *local, const fk_expression *e, fk_ref sen
 /* ---- selecting ------------------------------------------------------------------------------------ */
 
 static fk_err select_walk(fk_local *local, fk_ref anchor, const fk_expression *e, fk_ref sender,
-                          fk_out msg)
+                          fk_out msg, fk_select_terms terms)
 {
     fk_system *sys = local->sys;
     if (e->anchor == FK_ANCHOR_ADDRESS && !fk__registry_is_own(sys, &e->address)) {
         return select_foreign(local, e, sender, msg);
     }
     fk_ref start = e->anchor == FK_ANCHOR_SELF ? anchor : fk__cell_ref(sys->top.root);
-    fk_walk walk = { .local = local, .start = start, .base = start };
+    fk_walk walk = { .local = local,
+                     .start = start,
+                     .base = start,
+                     .fans_out = terms.fans_out,
+                     .forbidden = terms.forbidden };
     /* An anchor may be anything; one that is not alive here leads nowhere. */
     bool leads = e->count == 0 || fk__cell_resolve(sys, start) != NULL;
     fk_err err = leads ? walk_add(&walk, start) : FK_OK;
@@ -362,9 +393,10 @@ static fk_err or_silent(fk_err err)
     return err == FK_E_PID_UNKNOWN ? FK_OK : err;
 }
 
-fk_err fk__select(fk_local *local, fk_ref anchor, const fk_expression *e, fk_ref sender, fk_out msg)
+fk_err fk__select(fk_local *local, fk_ref anchor, const fk_expression *e, fk_ref sender, fk_out msg,
+                  fk_select_terms terms)
 {
-    return or_silent(select_walk(local, anchor, e, sender, msg));
+    return or_silent(select_walk(local, anchor, e, sender, msg, terms));
 }
 
 /* How deep an actor is, for ".." not to climb too high. */
@@ -404,7 +436,7 @@ fk_err fk__select_text(fk_local *local, fk_ref anchor, fk_str text, fk_ref sende
     fk_path_fault fault;
     fk_err err = read_expression(local->sys, anchor, text, &expression, &fault);
     if (err != FK_OK) return refuse(local, text, &fault, sender, msg);
-    return select_walk(local, anchor, &expression, sender, msg);
+    return select_walk(local, anchor, &expression, sender, msg, (fk_select_terms){ NULL, false });
 }
 
 fk_err fk_select_tell(fk_ctx *ctx, fk_str expression, fk_out msg)

@@ -233,6 +233,8 @@ void fk__props_fini(fk_system *sys);
 void fk__dead_letter(fk_local *local, fk_reason reason, fk_ref to, const fk_msg *msg);
 void fk__dead_node(fk_local *local, fk_reason reason, fk_ref to, const fk_node *node);
 void fk__dead_node_at(fk_local *local, fk_reason reason, fk_str path, const fk_node *node);
+/* The same with all that there is to say about it. */
+void fk__dead_report(fk_local *local, const fk_dead_letter *letter);
 /* The same for a message to a path where nobody is; it is taken. */
 void fk__dead_path(fk_local *local, fk_reason reason, fk_str path, fk_ref sender, fk_out out);
 /* event.c: tells whoever wants to know; no lock may be held. Fills .at, and .level of all but LOG.

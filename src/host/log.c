@@ -108,6 +108,7 @@ static void put_letter(fk_line *line, fk_system *sys, const fk_dead_letter *lett
     fk__line_chars(line, "to", path);
     fk__line_chars(line, "type", letter->type->name);
     fk__line_chars(line, "reason", fk_reason_name(letter->reason));
+    if (letter->detail.len != 0) fk__line_text(line, "detail", letter->detail);
     put_actor(line, sys, "sender", letter->sender);
 }
 

@@ -12,10 +12,9 @@ typedef struct fk_remote fk_remote;
 
 typedef struct fk_letter {
     fk_envelope link;
-    fk_node *node; /* type, sender and contents; NULL: not a message but an errand for the driver */
+    fk_node *node; /* type, sender and contents */
     fk_ref to;     /* a proxy of this system; or none, and the letter is a selection */
     struct fk_letter_path *path; /* of a selection: what is selected at the peer; NULL else */
-    uint8_t errand;              /* fk_errand, without node */
 } fk_letter;
 
 /* Freed with its letter. */
@@ -26,15 +25,6 @@ typedef struct fk_letter_path {
     fk_expression expression; /* from the peer's root: elements (in text), their count, and uid */
     char text[];              /* all of it, in canonical form: "fraktor.tcp://b@h:1/user/?#7" */
 } fk_letter_path;
-
-/* What other threads ask of the driver. */
-typedef enum fk_errand {
-    FK_ERRAND_NONE = 0,
-    FK_ERRAND_WATCH,   /* somebody here watches `to` now */
-    FK_ERRAND_UNWATCH, /* nobody does any more */
-    FK_ERRAND_STOPPED, /* `to`, an actor here that was watched by others, has ended */
-    FK_ERRAND_COUNT
-} fk_errand;
 
 /* fk_remote_ops.send and .select. */
 fk_err fk__letter_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, fk_node *node);

@@ -13,16 +13,18 @@
 #include "remote/letter.h"
 #include "wire/codec.h"
 #include "wire/compression.h"
+#include "wire/container.h"
 #include "wire/envelope.h"
 
 typedef struct fk_mail fk_mail;
+typedef struct fk_mail_cache fk_mail_cache;
 
 /* One correspondent: what both sides know of each other's texts. Embedded in a line. All zero: nothing.
  * Only what is above the caches is for others to fill. */
 typedef struct fk_mail_peer {
     fk_wire_table *refs_out, *manifests_out; /* advertised by the peer; NULL: none yet */
     fk_compression *refs_in, *manifests_in;  /* advertised by us, of the present uid; NULL: none */
-    struct fk_mail_cache *cache;             /* mail.c; made when first needed */
+    fk_mail_cache *cache;                    /* mail_names.h; made when first needed */
 } fk_mail_peer;
 
 typedef struct fk_mail_config {

@@ -186,38 +186,53 @@ static bool codec_fits(const fk_codec *codec, size_t len)
     return codec->type->size == 0 || len == codec->type->size;
 }
 
-fk_err fk_codec_measure(const fk_codec *codec, const void *message, size_t len, size_t *size)
+fk_err fk__codec_measure(const fk_codec *codec, const fk_codec_refs *refs, const void *message,
+                         size_t len, size_t *size)
 {
     if (!codec_fits(codec, len)) return FK_E_INVALID;
     if (codec->measure != NULL) return codec->measure(codec, message, len, size);
-    *size = codec_is_struct(codec) ? fk__codec_struct_size(codec) : len;
+    if (codec_is_struct(codec)) return fk__codec_struct_measure(codec, refs, message, size);
+    *size = len;
     return FK_OK;
 }
 
-fk_err fk_codec_encode(const fk_codec *codec, const void *message, size_t len, unsigned char *to,
-                       size_t size)
+fk_err fk__codec_encode(const fk_codec *codec, const fk_codec_refs *refs, const void *message,
+                        size_t len, unsigned char *to, size_t size)
 {
     if (!codec_fits(codec, len)) return FK_E_INVALID;
     if (codec->encode != NULL) return codec->encode(codec, message, len, to, size);
-    if (codec_is_struct(codec)) {
-        FK_ASSERT(size == fk__codec_struct_size(codec));
-        fk__codec_struct_encode(codec, message, to);
-        return FK_OK;
-    }
+    if (codec_is_struct(codec)) return fk__codec_struct_encode(codec, refs, message, to, size);
     FK_ASSERT(size == len);
     if (len > 0) memcpy(to, message, len);
     return FK_OK;
 }
 
-fk_err fk_codec_decode(const fk_codec *codec, fk_str bytes, void *message, fk_codec_fault *fault)
+fk_err fk__codec_decode(const fk_codec *codec, const fk_codec_refs *refs, fk_str bytes,
+                        void *message, fk_codec_fault *fault)
 {
     if (fk_codec_is_verbatim(codec)) {
         if (bytes.len > 0) memcpy(message, bytes.ptr, bytes.len);
         return FK_OK;
     }
     memset(message, 0, codec->type->size);
-    if (codec_is_struct(codec)) return fk__codec_struct_decode(codec, bytes, message, fault);
+    if (codec_is_struct(codec)) return fk__codec_struct_decode(codec, refs, bytes, message, fault);
     fk_err err = codec->decode(codec, bytes, message);
     if (err == FK_OK) return FK_OK;
     return fk__codec_fail(codec, fault, err, 0, "the codec refused the bytes");
+}
+
+fk_err fk_codec_measure(const fk_codec *codec, const void *message, size_t len, size_t *size)
+{
+    return fk__codec_measure(codec, NULL, message, len, size);
+}
+
+fk_err fk_codec_encode(const fk_codec *codec, const void *message, size_t len, unsigned char *to,
+                       size_t size)
+{
+    return fk__codec_encode(codec, NULL, message, len, to, size);
+}
+
+fk_err fk_codec_decode(const fk_codec *codec, fk_str bytes, void *message, fk_codec_fault *fault)
+{
+    return fk__codec_decode(codec, NULL, bytes, message, fault);
 }

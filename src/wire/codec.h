@@ -21,12 +21,33 @@ static inline fk_err fk__codec_fail(const fk_codec *codec, fk_codec_fault *fault
     return err;
 }
 
+/* References in messages: how they become text, and refs again. */
+typedef struct fk_codec_refs {
+    void *ctx;
+    /* The length of its text, which is written if it fits; 0: nobody. */
+    size_t (*text)(void *ctx, fk_ref ref, char *buf, size_t size);
+    fk_err (*ref)(void *ctx, fk_str text, fk_ref *out);
+} fk_codec_refs;
+
+/* As the public ones; refs may be NULL. */
+FK_MUST_USE fk_err fk__codec_measure(const fk_codec *codec, const fk_codec_refs *refs,
+                                     const void *message, size_t len, size_t *size);
+/* FK_E_STATE: a reference's text is not the one that was measured. */
+FK_MUST_USE fk_err fk__codec_encode(const fk_codec *codec, const fk_codec_refs *refs,
+                                    const void *message, size_t len, unsigned char *to,
+                                    size_t size);
+FK_MUST_USE fk_err fk__codec_decode(const fk_codec *codec, const fk_codec_refs *refs, fk_str bytes,
+                                    void *message, fk_codec_fault *fault);
+
 /* Of FK_SERIALIZER_STRUCT. */
 FK_MUST_USE fk_err fk__codec_struct_check(const fk_codec *codec, fk_codec_fault *fault);
-size_t fk__codec_struct_size(const fk_codec *codec);
-void fk__codec_struct_encode(const fk_codec *codec, const unsigned char *message,
-                             unsigned char *to);
-FK_MUST_USE fk_err fk__codec_struct_decode(const fk_codec *codec, fk_str bytes,
-                                           unsigned char *message, fk_codec_fault *fault);
+FK_MUST_USE fk_err fk__codec_struct_measure(const fk_codec *codec, const fk_codec_refs *refs,
+                                            const unsigned char *message, size_t *size);
+FK_MUST_USE fk_err fk__codec_struct_encode(const fk_codec *codec, const fk_codec_refs *refs,
+                                           const unsigned char *message, unsigned char *to,
+                                           size_t size);
+FK_MUST_USE fk_err fk__codec_struct_decode(const fk_codec *codec, const fk_codec_refs *refs,
+                                           fk_str bytes, unsigned char *message,
+                                           fk_codec_fault *fault);
 
 #endif /* FK_WIRE_CODEC_H */

@@ -10,7 +10,8 @@
  *   12  hash      of the type's name and its list of fields
  *   20
  *
- * Fields follow each other without gaps, their numbers little endian.
+ * Fields follow each other without gaps, their numbers little endian. A reference is a length of two
+ * bytes and that much text, the path of an actor; no text is nobody.
  */
 
 #include "base/hash.h"
@@ -38,11 +39,28 @@ static unsigned struct_form(const fk_codec *codec)
     return codec->field_count > 0 ? FORM_FIELDS : FORM_OWN;
 }
 
-static uint32_t struct_body_size(const fk_codec *codec)
+enum { STRUCT_TEXT_LEN = 2, STRUCT_TEXT_MAX = UINT16_MAX };
+
+/* No number has that many bytes. */
+static bool field_is_ref(const fk_field *field)
+{
+    return field->unit == sizeof(fk_ref);
+}
+
+_Static_assert(sizeof(fk_ref) == 12, "a reference is told from a number by its size");
+
+/* Of what has no texts in it, the size; else the least that it can be. */
+static uint32_t struct_body_min(const fk_codec *codec, bool *is_all)
 {
     uint32_t size = 0;
+    *is_all = true;
     if (codec->field_count == 0) return codec->type->size;
-    for (uint32_t i = 0; i < codec->field_count; i++) size += codec->fields[i].size;
+    for (uint32_t i = 0; i < codec->field_count; i++) {
+        const fk_field *field = &codec->fields[i];
+        bool is_ref = field_is_ref(field);
+        size += is_ref ? field->size / field->unit * STRUCT_TEXT_LEN : field->size;
+        if (is_ref) *is_all = false;
+    }
     return size;
 }
 
@@ -66,11 +84,6 @@ static uint64_t struct_hash(const fk_codec *codec)
     return key.k0;
 }
 
-size_t fk__codec_struct_size(const fk_codec *codec)
-{
-    return (size_t)STRUCT_HEADER + struct_body_size(codec);
-}
-
 fk_err fk__codec_struct_check(const fk_codec *codec, fk_codec_fault *fault)
 {
     const fk_type *type = codec->type;
@@ -84,7 +97,8 @@ fk_err fk__codec_struct_check(const fk_codec *codec, fk_codec_fault *fault)
     }
     for (uint32_t i = 0; i < codec->field_count; i++) {
         const fk_field *field = &codec->fields[i];
-        bool whole = field->unit == 1 || field->unit == 2 || field->unit == 4 || field->unit == 8;
+        bool whole = field->unit == 1 || field->unit == 2 || field->unit == 4 || field->unit == 8 ||
+                     field_is_ref(field);
         if (!whole || field->size == 0 || field->size % field->unit != 0) {
             return fk__codec_fail(codec, fault, FK_E_INVALID, i, "a field is no array of numbers");
         }
@@ -124,21 +138,88 @@ static void struct_put(const fk_field *field, const unsigned char *from, unsigne
     }
 }
 
-void fk__codec_struct_encode(const fk_codec *codec, const unsigned char *message, unsigned char *to)
+static fk_ref field_ref(const fk_field *field, const unsigned char *message, uint32_t i)
+{
+    fk_ref ref;
+    memcpy(&ref, message + field->offset + i, sizeof(ref));
+    return ref;
+}
+
+/* The text of one reference with its length in front, to `to`, or only counted. 0: too long. */
+static size_t struct_put_ref(const fk_codec_refs *refs, fk_ref ref, unsigned char *to, size_t room)
+{
+    size_t text_room = room > STRUCT_TEXT_LEN ? room - STRUCT_TEXT_LEN : 0;
+    char *text = to != NULL ? (char *)to + STRUCT_TEXT_LEN : NULL;
+    size_t len = fk_ref_is_none(ref) ? 0 : refs->text(refs->ctx, ref, text, text_room);
+    if (len > STRUCT_TEXT_MAX) return 0;
+    if (to != NULL && room >= STRUCT_TEXT_LEN) fk__store16(to, (uint16_t)len);
+    return STRUCT_TEXT_LEN + len;
+}
+
+fk_err fk__codec_struct_measure(const fk_codec *codec, const fk_codec_refs *refs,
+                                const unsigned char *message, size_t *size)
+{
+    bool is_all;
+    size_t all = (size_t)STRUCT_HEADER + struct_body_min(codec, &is_all);
+    if (!is_all && refs == NULL) return FK_E_UNSUPPORTED;
+    for (uint32_t i = 0; !is_all && i < codec->field_count; i++) {
+        const fk_field *field = &codec->fields[i];
+        for (uint32_t at = 0; field_is_ref(field) && at < field->size; at += field->unit) {
+            size_t len = struct_put_ref(refs, field_ref(field, message, at), NULL, 0);
+            if (len == 0) return FK_E_LIMIT;
+            all += len - STRUCT_TEXT_LEN;
+        }
+    }
+    *size = all;
+    return FK_OK;
+}
+
+static void struct_put_header(const fk_codec *codec, unsigned char *to, size_t size)
 {
     to[STRUCT_FORM] = (unsigned char)struct_form(codec);
     to[STRUCT_ZERO] = 0;
     fk__store16(to + STRUCT_ALIGN, struct_align(codec));
-    fk__store32(to + STRUCT_SIZE, struct_body_size(codec));
+    fk__store32(to + STRUCT_SIZE, (uint32_t)(size - STRUCT_HEADER));
     fk__store32(to + STRUCT_VERSION, codec->version);
     fk__store64(to + STRUCT_HASH, struct_hash(codec));
+}
+
+/* A field of references. False: they have other texts than when they were measured. */
+static bool struct_put_refs(const fk_codec_refs *refs, const fk_field *field,
+                            const unsigned char *message, unsigned char **to,
+                            const unsigned char *end)
+{
+    for (uint32_t i = 0; i < field->size; i += field->unit) {
+        size_t room = (size_t)(end - *to);
+        size_t len = struct_put_ref(refs, field_ref(field, message, i), *to, room);
+        if (len == 0 || len > room) return false;
+        *to += len;
+    }
+    return true;
+}
+
+fk_err fk__codec_struct_encode(const fk_codec *codec, const fk_codec_refs *refs,
+                               const unsigned char *message, unsigned char *to, size_t size)
+{
+    const unsigned char *end = to + size;
+    bool is_all;
+    size_t least = (size_t)STRUCT_HEADER + struct_body_min(codec, &is_all);
+    if (!is_all && refs == NULL) return FK_E_UNSUPPORTED;
+    FK_ASSERT(is_all ? size == least : size >= least);
+    struct_put_header(codec, to, size);
     to += STRUCT_HEADER;
     if (codec->field_count == 0) memcpy(to, message, codec->type->size);
     for (uint32_t i = 0; i < codec->field_count; i++) {
         const fk_field *field = &codec->fields[i];
+        if (field_is_ref(field)) {
+            if (!struct_put_refs(refs, field, message, &to, end)) return FK_E_STATE;
+            continue;
+        }
+        if (field->size > (size_t)(end - to)) return FK_E_STATE;
         struct_put(field, message + field->offset, to);
         to += field->size;
     }
+    return to == end || codec->field_count == 0 ? FK_OK : FK_E_STATE;
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -164,7 +245,9 @@ static fk_err struct_header(const fk_codec *codec, fk_str bytes, fk_codec_fault 
         return fk__codec_fail(codec, fault, FK_E_MISMATCH, STRUCT_ALIGN,
                               "here the struct has another alignment");
     }
-    if (fk__load32(at + STRUCT_SIZE) != struct_body_size(codec)) {
+    bool is_all;
+    uint32_t least = struct_body_min(codec, &is_all), size = fk__load32(at + STRUCT_SIZE);
+    if (is_all ? size != least : size < least) {
         return fk__codec_fail(codec, fault, FK_E_MISMATCH, STRUCT_SIZE,
                               "here the struct has another size");
     }
@@ -208,24 +291,72 @@ static bool struct_take(const fk_field *field, const unsigned char *from, unsign
     return true;
 }
 
-fk_err fk__codec_struct_decode(const fk_codec *codec, fk_str bytes, unsigned char *message,
-                               fk_codec_fault *fault)
+/* A field of references; *at moves behind it. */
+static fk_err struct_take_refs(const fk_codec *codec, const fk_codec_refs *refs,
+                               const fk_field *field, fk_str bytes, size_t *at,
+                               unsigned char *message, fk_codec_fault *fault)
+{
+    for (uint32_t i = 0; i < field->size; i += field->unit) {
+        fk_ref ref = FK_REF_NONE;
+        if (bytes.len - *at < STRUCT_TEXT_LEN) {
+            return fk__codec_fail(codec, fault, FK_E_TRUNCATED, *at, "a reference is cut");
+        }
+        fk_str text = { bytes.ptr + *at + STRUCT_TEXT_LEN, fk__load16(bytes.ptr + *at) };
+        if (bytes.len - *at - STRUCT_TEXT_LEN < text.len) {
+            return fk__codec_fail(codec, fault, FK_E_TRUNCATED, *at, "a reference is cut");
+        }
+        fk_err err = text.len > 0 ? refs->ref(refs->ctx, text, &ref) : FK_OK;
+        if (err != FK_OK) {
+            return fk__codec_fail(codec, fault, err, *at, "a reference cannot be resolved");
+        }
+        memcpy(message + field->offset + i, &ref, sizeof(ref));
+        *at += STRUCT_TEXT_LEN + text.len;
+    }
+    return FK_OK;
+}
+
+static fk_err struct_take_fields(const fk_codec *codec, const fk_codec_refs *refs, fk_str bytes,
+                                 unsigned char *message, fk_codec_fault *fault)
 {
     const unsigned char *start = (const unsigned char *)bytes.ptr;
-    size_t size = fk__codec_struct_size(codec), at = STRUCT_HEADER;
-    FK_TRY(struct_header(codec, bytes, fault));
-    if (bytes.len != size) {
-        fk_err err = bytes.len < size ? FK_E_TRUNCATED : FK_E_MALFORMED;
-        return fk__codec_fail(codec, fault, err, bytes.len < size ? bytes.len : size,
-                              "there are fewer or more bytes than the header says");
-    }
-    if (codec->field_count == 0) memcpy(message, start + at, codec->type->size);
+    size_t at = STRUCT_HEADER;
     for (uint32_t i = 0; i < codec->field_count; i++) {
         const fk_field *field = &codec->fields[i];
+        if (field_is_ref(field)) {
+            FK_TRY(struct_take_refs(codec, refs, field, bytes, &at, message, fault));
+            continue;
+        }
+        if (bytes.len - at < field->size) {
+            return fk__codec_fail(codec, fault, FK_E_TRUNCATED, at, "a field is cut");
+        }
         if (!struct_take(field, start + at, message + field->offset)) {
             return fk__codec_fail(codec, fault, FK_E_MALFORMED, at, "a bool must be 0 or 1");
         }
         at += field->size;
     }
+    if (at != bytes.len) {
+        return fk__codec_fail(codec, fault, FK_E_MALFORMED, at, "there is more than the fields");
+    }
+    return FK_OK;
+}
+
+fk_err fk__codec_struct_decode(const fk_codec *codec, const fk_codec_refs *refs, fk_str bytes,
+                               unsigned char *message, fk_codec_fault *fault)
+{
+    bool is_all;
+    (void)struct_body_min(codec, &is_all);
+    if (!is_all && refs == NULL) {
+        return fk__codec_fail(codec, fault, FK_E_UNSUPPORTED, 0,
+                              "a struct with references is read by a system only");
+    }
+    FK_TRY(struct_header(codec, bytes, fault));
+    size_t size = (size_t)STRUCT_HEADER + fk__load32(bytes.ptr + STRUCT_SIZE);
+    if (bytes.len != size) {
+        fk_err err = bytes.len < size ? FK_E_TRUNCATED : FK_E_MALFORMED;
+        return fk__codec_fail(codec, fault, err, bytes.len < size ? bytes.len : size,
+                              "there are fewer or more bytes than the header says");
+    }
+    if (codec->field_count > 0) return struct_take_fields(codec, refs, bytes, message, fault);
+    memcpy(message, bytes.ptr + STRUCT_HEADER, codec->type->size);
     return FK_OK;
 }

@@ -560,6 +560,10 @@ static uint64_t run(const scenario *what, bool direct, bool stays, uint64_t at)
         config.remoting.enabled = true;
         config.remoting.host = "127.0.0.1";
     }
+    if (what->name[0] == '@') { /* a system that others can write to */
+        config.remoting.host = "10.0.0.1";
+        config.remoting.port = 1;
+    }
     if (what->act == NULL) { /* starting is what may fail */
         rig_fault(&s.r, at, stays);
         fk_err err = rig_try_start(&s.r, &config);
@@ -619,7 +623,7 @@ TEST(sweep_every_allocation_of_every_scenario)
     }
     static const scenario *const MORE[] = { SWEEP_PATHS,   SWEEP_SHUTDOWN,    SWEEP_EVENTS,
                                             SWEEP_LIVES,   SWEEP_SUPERVISION, SWEEP_ASK,
-                                            SWEEP_ROUTERS, SWEEP_NET };
+                                            SWEEP_ROUTERS, SWEEP_MAIL,        SWEEP_NET };
     size_t groups = sizeof(MORE) / sizeof(MORE[0]);
     if (!sweep_has_network()) groups--;
     for (size_t i = 0; i < groups; i++) {

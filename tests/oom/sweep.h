@@ -21,7 +21,7 @@ typedef struct sweep {
 enum { SWEEP_LISTENS = 1 << 16 };
 
 typedef struct scenario {
-    const char *name;
+    const char *name; /* begins with '@': the system has an address */
     void (*prepare)(sweep *s);
     void (*act)(sweep *s); /* NULL: starting the system is what is tried */
     uint32_t workers;      /* 0: no threads; SWEEP_LISTENS may be added */
@@ -44,6 +44,9 @@ extern const scenario SWEEP_NET[];
 bool sweep_has_network(void);
 /* sweep_routers.c: the same. */
 extern const scenario SWEEP_ROUTERS[];
+
+/* sweep_mail.c: messages from and to other systems. */
+extern const scenario SWEEP_MAIL[];
 
 /* The only error there may be. */
 static inline bool note(sweep *s, fk_err err)

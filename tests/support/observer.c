@@ -13,6 +13,8 @@ static void on_letter(void *user, const fk_dead_letter *letter)
     *kept = (observer_letter){
         .reason = letter->reason, .to = letter->to, .sender = letter->sender, .type = letter->type
     };
+    size_t len = letter->detail.len < 127 ? letter->detail.len : 127;
+    if (len != 0) memcpy(kept->detail, letter->detail.ptr, len);
     kept->len = fk_dead_letter_path(o->r.sys, letter, kept->path, sizeof(kept->path));
     pthread_mutex_unlock(&o->r.lock);
 }

@@ -13,6 +13,7 @@ typedef struct observer_letter {
     fk_reason reason;
     fk_ref to, sender;
     const fk_type *type;
+    char detail[128];         /* cut */
     size_t len;               /* of the path in full */
     char path[OBSERVER_TEXT]; /* by fk_dead_letter_path(), cut */
 } observer_letter;

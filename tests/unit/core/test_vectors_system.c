@@ -195,7 +195,8 @@ static fk_err send_row(tsv *row, fk_out msg)
     fk_expression e;
     CHECK_OK(fk_expression_split(&PEKKO, selection, &e, NULL));
     fk_local *local = fk__local_enter(w.r.sys);
-    fk_err err = fk__select(local, base, &e, w.collector, msg);
+    fk_err err =
+        fk__select(local, base, &e, w.collector, msg, (fk_select_terms){ .fans_out = false });
     fk__local_leave(local);
     return err;
 }
