@@ -77,7 +77,9 @@ typedef enum fk_level {
     X(SHUTDOWN, "shutdown", INFO, "coordinated shutdown: .text is phase/task; .to, .reason")       \
     X(PATH_FAULT, "path_fault", WARN, "a text that is no path: .text, .fault")                     \
     X(AUTHORITY, "authority", INFO, "another system's state changed: .text, .from, .to, .reason")  \
-    X(INVALID_ASSOCIATION, "invalid_association", WARN, "sent to a quarantined system: .text")
+    X(INVALID_ASSOCIATION, "invalid_association", WARN, "sent to a quarantined system: .text")     \
+    X(LETTER_DRAINED, "letter_drained", DEBUG, "a deferred message goes out: .text is the system") \
+    X(REMOTE, "remote", WARN, "of connections and others' mistakes: .text, .reason, .count")
 
 typedef enum fk_event_kind {
 #define FK_EVENT_ENUM(NAME, name, level, what) FK_EVENT_##NAME,
@@ -130,8 +132,10 @@ typedef uint64_t fk_topics;
     (FK_TOPIC(FAILED) | FK_TOPIC(SUPERVISED) | FK_TOPIC(RESTARTED) | FK_TOPIC(RESUMED))
 #define FK_TOPIC_TERMINATION                                                                       \
     (FK_TOPIC(TERMINATION) | FK_TOPIC(HOOK) | FK_TOPIC(GUARDIAN) | FK_TOPIC(SHUTDOWN))
-#define FK_TOPIC_REMOTE (FK_TOPIC(AUTHORITY) | FK_TOPIC(INVALID_ASSOCIATION))
-#define FK_TOPIC_ALL    ((UINT64_C(1) << FK_EVENT_COUNT) - 1)
+#define FK_TOPIC_REMOTE                                                                            \
+    (FK_TOPIC(AUTHORITY) | FK_TOPIC(INVALID_ASSOCIATION) | FK_TOPIC(LETTER_DRAINED) |              \
+     FK_TOPIC(REMOTE))
+#define FK_TOPIC_ALL ((UINT64_C(1) << FK_EVENT_COUNT) - 1)
 /* Not a topic but a wish that goes with them: first what the system has kept of those topics, oldest
  * first. It keeps the last config.events_replay of config.events_replay_topics. */
 #define FK_TOPIC_REPLAY (UINT64_C(1) << 63)

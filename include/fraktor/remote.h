@@ -30,7 +30,15 @@ typedef enum fk_authority_status {
 typedef struct fk_authority_info {
     fk_authority_status status;
     uint32_t deferred;       /* messages that wait */
-    fk_time quarantine_left; /* 0 unless quarantined */
+    fk_time quarantine_left; /* 0 unless quarantined; FK_NEVER: only a new system ends it */
+    fk_time status_age;      /* how long it has been so */
+    uint64_t uid;            /* of the system there, or that was there last; 0: never met */
+    uint32_t incarnation;    /* 1, and one more with each other uid */
+    bool is_open;            /* with CONNECTED: messages go out; else they wait for a handshake */
+    uint32_t failures;       /* attempts to connect in a row */
+    fk_time reconnect_in;    /* 0: being tried now; FK_NEVER: not planned */
+    uint16_t port;           /* where to connect to, as is host */
+    char host[256];
 } fk_authority_info;
 
 /* The port that this system listens at, also if its config left the choice open. 0: it does not listen,
@@ -40,11 +48,29 @@ FK_API uint16_t fk_remoting_port(fk_system *sys);
 /* FK_E_NOT_FOUND: nobody has named it yet. */
 FK_API FK_MUST_USE fk_err fk_authority_state(fk_system *sys, fk_str address,
                                              fk_authority_info *out);
+/* All of them, in no particular order, as they were at one moment. Both are lent to fn, which is
+ * called on this thread and may call anything. FK_E_NOMEM. */
+typedef void (*fk_authority_fn)(void *user, fk_str address, const fk_authority_info *info);
+FK_API fk_err fk_authority_each(fk_system *sys, fk_authority_fn fn, void *user);
+
+/* Connects to another place than the address says: a container's, a tunnel's. An empty host, or port
+ * 0: what the address says. A system not reached yet is tried at once; a connection that is there
+ * stays. FK_E_UNSUPPORTED: the config has no remoting.enabled. FK_E_INVALID, FK_E_LIMIT, FK_E_NOMEM. */
+FK_API FK_MUST_USE fk_err fk_authority_set_mapping(fk_system *sys, fk_str address, fk_str host,
+                                                   uint16_t port);
 /* Keeps a system out for the quarantine duration of the config. What waited for it becomes dead
- * letters. FK_E_STATE: it is quarantined already. FK_E_LIMIT, FK_E_NOMEM. */
+ * letters. FK_E_STATE: it is quarantined already, or by Pekko's rules has not been met. FK_E_LIMIT,
+ * FK_E_NOMEM. */
 FK_API fk_err fk_authority_quarantine(fk_system *sys, fk_str address);
-/* Ends a quarantine before its time. FK_E_STATE: there is none. FK_E_NOT_FOUND. */
+/* Ends a quarantine before its time. The system that was quarantined stays out, because it may have
+ * missed something; the next one at that address is welcome. FK_E_STATE: there is none; by Pekko's
+ * rules always. FK_E_NOT_FOUND. */
 FK_API fk_err fk_authority_override(fk_system *sys, fk_str address);
+/* The same, and the very system that was quarantined may come back, whatever it has missed. */
+FK_API fk_err fk_authority_override_force(fk_system *sys, fk_str address);
+
+/* By which others tell this system from others that had its address before; 0: without remoting. */
+FK_API uint64_t fk_system_uid(fk_system *sys);
 
 #ifdef __cplusplus
 }

@@ -61,8 +61,8 @@ typedef struct fk_remoting_config {
 #define FK_REPLAY_NONE UINT32_MAX
 /* What is rare and somebody who comes late wants to know. */
 #define FK_REPLAY_TOPICS                                                                           \
-    (FK_TOPIC(FAILED) | FK_TOPIC(SUPERVISED) | FK_TOPIC_TERMINATION | FK_TOPIC_REMOTE |            \
-     FK_TOPIC_LOG)
+    (FK_TOPIC(FAILED) | FK_TOPIC(SUPERVISED) | FK_TOPIC_TERMINATION |                              \
+     (FK_TOPIC_REMOTE & ~FK_TOPIC(LETTER_DRAINED)) | FK_TOPIC_LOG)
 
 typedef struct fk_system_config {
     uint32_t size;       /* sizeof(fk_system_config), or 0 for the layout of release 0.1 */

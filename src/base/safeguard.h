@@ -146,7 +146,11 @@
     X(REWATCH, "rewatch", "a node that was restarted is not told whom to watch", "remote")         \
     X(NOTICE_OWN, "notice-own", "a node is believed about actors of other nodes", "remote")        \
     X(FIRST_REPLY, "first-reply", "a node that never answered is not missed", "remote")            \
-    X(LATE_TICK, "late-tick", "a node is judged by one who has slept", "remote")
+    X(LATE_TICK, "late-tick", "a node is judged by one who has slept", "remote")                   \
+    X(LINE_ORDER, "line-order", "a letter is deferred before those sent earlier", "driver")        \
+    X(NEW_PEER_CLOSES, "new-peer-closes", "streams to a system that is gone stay open", "driver")  \
+    X(GUEST_NEWEST, "guest-newest", "an old connection is read beside the new", "driver")          \
+    X(HANDSHAKE_FROM, "handshake-from", "a handshake may be in another's name", "driver")
 
 #define FK_MUTATION_ENUM(NAME, name, what, where) FK_MUTATION_##NAME,
 

@@ -21,6 +21,7 @@ static void authority_move(fk_authority *a, fk_association to, fk_authority_reas
     fx->has_change = true;
     fx->change = (fk_authority_change){ a->state, to, reason, now };
     a->state = to;
+    a->state_at = now;
     a->is_open = a->is_draining = a->is_attempting = false;
     a->attempt_at = a->give_up_at = a->lift_at = FK_NEVER;
 }

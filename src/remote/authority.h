@@ -118,10 +118,12 @@ struct fk_authority {
     fk_time give_up_at;
     fk_time lift_at;
     fk_time opened_at;
+    fk_time state_at;     /* since when it is in this state */
     fk_deadline deadline; /* the first of the three */
     char *mapped_host;    /* where to connect to; NULL: the host of the key */
     uint16_t mapped_host_len;
     uint16_t mapped_port;
+    void *user;          /* whatever the caller keeps for it */
     fk_authority *chain; /* next in its bucket */
     uint64_t hash;
     fk_authority_key key; /* system and host are in text */

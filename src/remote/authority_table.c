@@ -147,6 +147,7 @@ fk_err fk__authority_get(fk_authority_table *table, const fk_authority_key *key,
     fk_authority *a = authority_look_up(table, text, hash);
     if (a == NULL) {
         FK_TRY(authority_create(table, key, text, hash, &a));
+        a->state_at = now;
         effects->has_change = true;
         effects->change =
             (fk_authority_change){ a->state, a->state, FK_AUTHORITY_REASON_CREATED, now };

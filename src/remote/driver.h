@@ -42,4 +42,16 @@ FK_MUST_USE bool fk__driver_read(fk_driver *driver, fk_conn_id conn, fk_str byte
 /* It is gone, or was never made: by the peer, by an error, for which err is FK_E_OS, and a text. */
 void fk__driver_closed(fk_driver *driver, fk_conn_id conn, fk_err err, fk_str why, fk_time now);
 
+/* ---- for the remote part itself ---------------------------------------------------------------- */
+
+struct fk_remote;
+struct fk_remoting_config;
+
+/* Sets remote->driver. config: complete (remote/config.h). */
+FK_MUST_USE fk_err fk__driver_create(struct fk_remote *remote,
+                                     const struct fk_remoting_config *config);
+void fk__driver_destroy(struct fk_remote *remote);
+/* Any thread: a step of an authority was made by somebody else. */
+void fk__driver_poke(fk_driver *driver);
+
 #endif /* FK_REMOTE_DRIVER_H */

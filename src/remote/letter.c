@@ -7,6 +7,7 @@
 #include "remote/letter.h"
 
 #include "core/path.h"
+#include "remote/line.h"
 #include "remote/remote.h"
 
 /* ---- the end of letters -------------------------------------------------------------------------- */
@@ -43,6 +44,40 @@ void fk__letter_discard(fk_local *local, fk_reason reason, fk_letter *letter)
         node_discard(local, reason, letter->to, letter->node);
     else
         node_discard_at(local, reason, (fk_str){ path->text, path->len }, letter->node);
+    fk__letter_free(local, letter);
+}
+
+static fk_reason reason_unsent(fk_err err)
+{
+    switch (err) {
+    case FK_E_DEAD: return FK_REASON_STOPPED;
+    case FK_E_NO_CODEC: return FK_REASON_NO_CODEC;
+    case FK_E_LIMIT: return FK_REASON_TOO_LARGE;
+    case FK_E_NOMEM: return FK_REASON_NO_MEMORY;
+    default: return FK_REASON_MALFORMED;
+    }
+}
+
+void fk__letter_fail(fk_local *local, fk_letter *letter, const fk_codec_fault *fault)
+{
+    fk_msg msg;
+    fk__node_view(letter->node, local->sys->id, &msg);
+    const char *detail = fault->message != NULL ? fault->message : "";
+    fk_dead_letter dead = { .reason = reason_unsent(fault->err),
+                            .to = letter->to,
+                            .sender = msg.sender,
+                            .type = msg.type,
+                            .data = msg.data,
+                            .len = msg.len,
+                            .detail = fk_str_of(detail) };
+    if (letter->path != NULL) dead.path = (fk_str){ letter->path->text, letter->path->len };
+    fk__dead_report(local, &dead);
+    fk__letter_done(local, letter);
+}
+
+void fk__letter_done(fk_local *local, fk_letter *letter)
+{
+    node_drop(local, letter->node);
     fk__letter_free(local, letter);
 }
 
@@ -98,6 +133,13 @@ fk_err fk__letter_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, f
     }
     letter->node = node;
     letter->to = to;
+    if (remote->driver != NULL) {
+        /* Relaxed: an authority stays. If it is another's by now, so is the proxy, and the letter is
+         * found out by its generation. */
+        fk_authority *its = fk__word_ptr(&own->authority, FK_RELAXED);
+        fk_err err = fk__line_send(remote, local, its->user, letter, false);
+        return err != FK_OK ? letter_refuse(remote, local, its, letter, err) : FK_OK;
+    }
     fk__remote_lock(remote);
     bool is_stale = !fk_ref_equal(own->ref, to);
     fk_authority *authority = fk__word_ptr(&own->authority, FK_RELAXED); /* the lock orders it */
@@ -138,8 +180,11 @@ static fk_err selection_put(fk_remote *remote, fk_local *local, const fk_path *p
     fk__remote_lock(remote);
     fk_err err = fk__remote_authority(remote, path, &effects, &authority);
     letter->path->authority = authority;
-    if (err == FK_OK) err = letter_put(remote, authority, letter);
+    fk_line *line = NULL;
+    if (err == FK_OK && remote->driver != NULL) err = fk__line_get(remote, authority, &line);
+    if (err == FK_OK && line == NULL) err = letter_put(remote, authority, letter);
     fk__remote_unlock(remote);
+    if (line != NULL) err = fk__line_send(remote, local, line, letter, true);
     fk__remote_act(remote, local, &effects);
     return err != FK_OK ? letter_refuse(remote, local, authority, letter, err) : FK_OK;
 }

@@ -5,6 +5,7 @@
 /* A message on its way to another system. */
 
 #include "core/system.h"
+#include "fraktor/codec.h"
 #include "remote/authority.h"
 #include "remote/envelopes.h"
 
@@ -32,6 +33,10 @@ fk_err fk__letter_select(void *ctx, fk_local *local, const fk_expression *expres
                          fk_node *node);
 /* A letter that does not go: one dead letter. */
 void fk__letter_discard(fk_local *local, fk_reason reason, fk_letter *letter);
+/* One that cannot be written. */
+void fk__letter_fail(fk_local *local, fk_letter *letter, const fk_codec_fault *fault);
+/* One that was written. */
+void fk__letter_done(fk_local *local, fk_letter *letter);
 /* Without its node, which has gone, or is the caller's. */
 void fk__letter_free(fk_local *local, fk_letter *letter);
 

@@ -81,7 +81,8 @@ static void queue_put(fk_proxy_queue *queue, fk_remote_proxy *proxy)
 
 static bool proxy_stays(const fk_remote_proxy *proxy)
 {
-    return proxy->is_held || proxy->is_watched || proxy->has_news || proxy->is_worn;
+    return proxy->is_held || proxy->is_watched || proxy->has_news || proxy->is_worn ||
+           proxy->pins != 0;
 }
 
 /* Where it belongs, as the newest. */
@@ -229,6 +230,12 @@ void fk__proxies_watched(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_wa
 void fk__proxies_news(fk_proxies *proxies, fk_remote_proxy *proxy, bool has_news)
 {
     proxy->has_news = has_news;
+    proxy_queue(proxies, proxy);
+}
+
+void fk__proxies_pin(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_pinned)
+{
+    proxy->pins += is_pinned ? 1 : (uint32_t)-1;
     proxy_queue(proxies, proxy);
 }
 

@@ -32,6 +32,7 @@ typedef struct fk_remote_proxy {
     bool is_watched; /* stays as long as that is so */
     bool has_news;   /* the driver has to look at is_watched: stays until it has */
     bool is_worn;    /* its cell has no more generations: stays */
+    uint32_t pins;   /* watches of its own, on actors here: stays while there are some */
     struct fk_remote_proxy *news_next; /* the driver's, while it has news */
     char *text;                        /* of text_size bytes */
     uint32_t text_size;
@@ -66,6 +67,8 @@ fk_remote_proxy *fk__proxies_find(fk_proxies *proxies, fk_ref ref);
 /* Whether it is watched, and whether that is news to the driver. */
 void fk__proxies_watched(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_watched);
 void fk__proxies_news(fk_proxies *proxies, fk_remote_proxy *proxy, bool has_news);
+/* It watches one more actor here, or one less. */
+void fk__proxies_pin(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_pinned);
 /* Goes round: the first of those that are watched, which becomes the last. NULL: there are none. */
 fk_remote_proxy *fk__proxies_next_watched(fk_proxies *proxies);
 

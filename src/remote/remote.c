@@ -2,19 +2,20 @@
 
 #include "remote/remote.h"
 
-#include "fraktor/remote.h"
-
 #include "core/path.h"
 #include "core/registry.h"
 #include "core/send.h"
 #include "core/spawn.h"
 #include "core/watch.h"
+#include "remote/config.h"
+#include "remote/line.h"
 
 fk_str fk__remote_address(const fk_remote *remote, const fk_authority *authority,
                           char buf[FK_ADDRESS_MAX])
 {
-    fk_path path = { .rules = (uint8_t)remote->sys->paths.rules,
-                     .scheme = FK_SCHEME_TCP,
+    fk_rules rules = remote->sys->paths.rules; /* Pekko names what it speaks by its plain scheme */
+    fk_path path = { .rules = (uint8_t)rules,
+                     .scheme = rules == FK_RULES_PEKKO ? FK_SCHEME_LOCAL : FK_SCHEME_TCP,
                      .system = authority->key.system,
                      .host = authority->key.host,
                      .port = authority->key.port };
@@ -31,12 +32,15 @@ void fk__remote_act(fk_remote *remote, fk_local *local, fk_authority_effects *ef
     if (effects->has_change) {
         const fk_authority_change *change = &effects->change;
         bool is_new = change->reason == FK_AUTHORITY_REASON_CREATED;
+        bool is_forced = effects->uid_forgiven != 0;
         fk__event(remote->sys, local,
                   &(fk_event){ .kind = FK_EVENT_AUTHORITY,
                                .text = name,
                                .from = is_new ? "" : fk__association_name(change->from),
                                .to = fk__association_name(change->to),
-                               .reason = fk__authority_reason_name(change->reason) });
+                               .level = is_forced ? FK_LEVEL_WARN : FK_LEVEL_INFO,
+                               .reason = is_forced ? "quarantine overridden by force"
+                                                   : fk__authority_reason_name(change->reason) });
         /* A driver knows whom it watches. */
         bool is_out = change->to == FK_ASSOCIATION_QUARANTINE;
         if (is_out && remote->driver == NULL) fk__remote_lost(remote, local, effects->authority);
@@ -75,12 +79,15 @@ static fk_err keeper_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     return err == FK_E_NOMEM || err == FK_E_LIMIT ? FK_OK : err;
 }
 
-/* There is a new deadline. */
-static void keeper_tell(fk_remote *remote, fk_local *local)
+void fk__remote_replan(fk_remote *remote, fk_local *local)
 {
     static const fk_props KEEPER = { .receive = keeper_receive };
     fk_system *sys = remote->sys;
     fk_ref ref;
+    if (remote->driver != NULL) {
+        fk__driver_poke(remote->driver);
+        return;
+    }
     /* If there is one, the name is taken. */
     bool is_new =
         fk__spawn(local, sys->top.system, FK_STR("authorities"), NULL, &KEEPER, &ref) == FK_OK;
@@ -114,6 +121,9 @@ static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *path,
     fk__remote_lock(remote);
     fk_err err = fk__remote_authority(remote, path, &effects, &authority);
     if (err == FK_OK && authority->state == FK_ASSOCIATION_QUARANTINE) err = FK_E_QUARANTINED;
+    /* Before anybody can send: fk__letter_send() takes no lock to find it. */
+    fk_line *line;
+    if (err == FK_OK && remote->driver != NULL) err = fk__line_get(remote, authority, &line);
     if (err == FK_OK) {
         err = fk__proxies_get(&remote->proxies, local, (fk_str){ text, len }, authority, is_held,
                               &proxy);
@@ -149,6 +159,14 @@ fk_err fk__remote_meet(fk_remote *remote, fk_local *local, const fk_path *path, 
 
 /* ---- watching ----------------------------------------------------------------------------------------- */
 
+void fk__remote_pin(fk_remote *remote, fk_ref ref, bool is_pinned)
+{
+    fk__remote_lock(remote);
+    fk_remote_proxy *proxy = fk__proxies_find(&remote->proxies, ref);
+    if (proxy != NULL) fk__proxies_pin(&remote->proxies, proxy, is_pinned);
+    fk__remote_unlock(remote);
+}
+
 /* Without a driver nobody can be told, nor tell us anything: what is watched stays so until its system is
  * quarantined. */
 static bool remote_watch(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref ref, bool is_watched)
@@ -160,7 +178,10 @@ static bool remote_watch(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref ref
     if (is_there) fk__proxies_watched(&remote->proxies, own, is_watched);
     const fk_authority *authority = fk__word_ptr(&own->authority, FK_RELAXED);
     bool is_out = authority->state == FK_ASSOCIATION_QUARANTINE;
+    fk_line *line = is_there && remote->driver != NULL ? authority->user : NULL;
+    if (line != NULL) fk__line_note(remote, line, own);
     fk__remote_unlock(remote);
+    if (line != NULL) fk__line_call(remote, line);
     if (is_there && is_watched && is_out) fk__watch_remote_ended(local, ref, false, true);
     return is_there;
 }
@@ -200,6 +221,7 @@ static void remote_destroy(void *ctx)
     fk_envelope *envelope;
     /* What callbacks about the last letters send is refused; paths can be shown to the end. */
     sys->remote = (fk_remote_ops){ .ctx = remote, .path = remote_path };
+    if (remote->driver != NULL) fk__driver_destroy(remote);
     fk__authority_table_fini(&remote->table, &left);
     while ((envelope = fk__envelopes_take(&left)) != NULL) {
         fk__letter_discard(local, FK_REASON_SYSTEM_STOPPING,
@@ -220,7 +242,10 @@ fk_err fk__remote_attach(fk_system *sys, const fk_system_config *config)
         .quarantine = asked->quarantine,
         .quarantine_override = asked->quarantine_override,
         .give_up_after = asked->give_up_after,
+        .backoff_min = asked->reconnect_min,
+        .backoff_max = asked->reconnect_max,
     };
+    fk_remoting_config complete;
     /* Pekko without an address is Pekko without remoting. */
     if (sys->paths.rules == FK_RULES_PEKKO && asked->host == NULL) return FK_OK;
     void *memory;
@@ -230,6 +255,8 @@ fk_err fk__remote_attach(fk_system *sys, const fk_system_config *config)
     fk_remote *remote = memory;
     memset(remote, 0, sizeof(*remote));
     remote->sys = sys;
+    remote->uid = seed != 0 ? seed : 1; /* of 64 bits: no two will ever meet */
+    sys->mem.port.random(sys->mem.port.ctx, &seed, sizeof(seed));
     fk_err err = fk__authority_table_init(&remote->table, &sys->mem, &authorities, &sys->key, seed);
     if (err == FK_OK) err = fk__proxies_init(&remote->proxies, sys);
     if (err != FK_OK) {
@@ -243,76 +270,7 @@ fk_err fk__remote_attach(fk_system *sys, const fk_system_config *config)
                                    .path = remote_path,
                                    .watch = remote_watch,
                                    .destroy = remote_destroy };
-    return FK_OK;
-}
-
-/* ---- public --------------------------------------------------------------------------------------------- */
-
-static fk_err address_parse(fk_system *sys, fk_str text, fk_path *out)
-{
-    if (sys->remote.resolve == NULL) return FK_E_UNSUPPORTED;
-    FK_TRY(fk_path_parse(&sys->paths, text, out, NULL));
-    if (fk__registry_is_own(sys, out)) return FK_E_FOREIGN;
-    return out->host.len != 0 ? FK_OK : FK_E_AUTHORITY;
-}
-
-fk_err fk_authority_state(fk_system *sys, fk_str address, fk_authority_info *out)
-{
-    fk_path path;
-    FK_TRY(address_parse(sys, address, &path));
-    fk_remote *remote = fk__remote_of(sys);
-    fk_authority_key key = { path.system, path.host, path.port };
-    fk_time now = fk__system_now(sys);
-    fk__remote_lock(remote);
-    const fk_authority *authority = fk__authority_find(&remote->table, &key);
-    if (authority != NULL) {
-        bool is_out = authority->state == FK_ASSOCIATION_QUARANTINE;
-        fk_time left = authority->lift_at == FK_NEVER ? FK_NEVER : authority->lift_at - now;
-        *out = (fk_authority_info){ .status = (fk_authority_status)authority->state,
-                                    .deferred = authority->deferred.count,
-                                    .quarantine_left = is_out ? left : 0 };
-    }
-    fk__remote_unlock(remote);
-    return authority != NULL ? FK_OK : FK_E_NOT_FOUND;
-}
-
-/* A step that a person asks for. */
-static fk_err step(fk_system *sys, const fk_path *path, fk_authority_event_kind kind, bool makes)
-{
-    fk_remote *remote = fk__remote_of(sys);
-    fk_authority_effects created = { .authority = NULL }, effects = { .authority = NULL };
-    fk_authority_key key = { path->system, path->host, path->port };
-    fk_authority_event event = { .kind = kind };
-    fk_authority_result result = FK_AUTHORITY_RESULT_STATE;
-    fk_err err = FK_OK;
-    fk__remote_lock(remote);
-    fk_authority *authority = fk__authority_find(&remote->table, &key);
-    if (authority == NULL && makes) err = fk__remote_authority(remote, path, &created, &authority);
-    if (authority == NULL && err == FK_OK) err = FK_E_NOT_FOUND;
-    if (err == FK_OK) {
-        result =
-            fk__authority_step(&remote->table, authority, &event, fk__system_now(sys), &effects);
-    }
-    fk__remote_unlock(remote);
-    fk_local *local = fk__local_enter(sys);
-    fk__remote_act(remote, local, &created);
-    fk__remote_act(remote, local, &effects);
-    if (err == FK_OK) keeper_tell(remote, local);
-    fk__local_leave(local);
-    if (err != FK_OK) return err;
-    return result == FK_AUTHORITY_RESULT_DONE ? FK_OK : FK_E_STATE;
-}
-
-fk_err fk_authority_quarantine(fk_system *sys, fk_str address)
-{
-    fk_path path;
-    FK_TRY(address_parse(sys, address, &path));
-    return step(sys, &path, FK_AUTHORITY_EVENT_QUARANTINE, true);
-}
-
-fk_err fk_authority_override(fk_system *sys, fk_str address)
-{
-    fk_path path;
-    FK_TRY(address_parse(sys, address, &path));
-    return step(sys, &path, FK_AUTHORITY_EVENT_OVERRIDE, false);
+    if (!asked->enabled) return FK_OK;
+    err = fk__remoting_configure(asked, &complete);
+    return err == FK_OK ? fk__driver_create(remote, &complete) : err;
 }

@@ -22,6 +22,7 @@
 
 struct fk_remote {
     fk_system *sys;
+    uint64_t uid; /* of this system, not 0; another one each time it starts */
     fk_lock lock;
     fk_authority_table table;
     fk_proxies proxies;
@@ -55,11 +56,16 @@ FK_MUST_USE fk_err fk__remote_authority(fk_remote *remote, const fk_path *path,
 void fk__remote_act(fk_remote *remote, fk_local *local, fk_authority_effects *effects);
 /* The system is out, and all its actors with it: whoever watches one is told, once. */
 void fk__remote_lost(fk_remote *remote, fk_local *local, const fk_authority *authority);
+/* There may be a new deadline (fk__authority_next). Without the lock. */
+void fk__remote_replan(fk_remote *remote, fk_local *local);
 
 /* A ref for an actor of another system that was only met, in what somebody sent. The authority is made
  * if need be. As sys->remote.resolve, which is for those asked for. */
 FK_MUST_USE fk_err fk__remote_meet(fk_remote *remote, fk_local *local, const fk_path *path,
                                    fk_ref *out);
+
+/* A proxy watches one more actor here, or one less. */
+void fk__remote_pin(fk_remote *remote, fk_ref ref, bool is_pinned);
 
 /* "fraktor.tcp://bank@10.0.0.7:2552", as an address is written. */
 #define FK_ADDRESS_MAX 544

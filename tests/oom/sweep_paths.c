@@ -159,6 +159,13 @@ static void resolve_one(sweep *s)
     }
 }
 
+static void count_authority(void *user, fk_str address, const fk_authority_info *info)
+{
+    (void)address;
+    (void)info;
+    ++*(int *)user;
+}
+
 /* Other systems: refs to their actors, messages that wait, and that are refused at last. */
 static void write_to_others(sweep *s)
 {
@@ -184,6 +191,9 @@ static void write_to_others(sweep *s)
     fk_err err = fk_select_send(s->r.sys, FK_STR("fraktor.tcp://a@h:1/user/x"),
                                 (fk_out){ &fk_type_token, &late });
     note(s, err == FK_E_QUARANTINED ? FK_OK : err);
+    int count = 0;
+    bool is_listed = note(s, fk_authority_each(s->r.sys, count_authority, &count));
+    CHECK(is_listed || count == 0); /* all or none */
 }
 
 /* Those that are only met: they give way to each other, and a longer path needs more room. */

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef FK_REMOTE_LINE_H
+#define FK_REMOTE_LINE_H
+
+/*
+ * A line: everything between us and one authority. There is one for as long as the authority exists.
+ *
+ * Any thread puts letters on it. While the authority is clear the *gate* is open: one addition to a
+ * word, which says so and counts, and a push onto a stack. While it is shut the authority decides,
+ * under the lock of the remote part, and whoever comes that way first hands over what is still on
+ * the stack: so what was sent first is deferred first. The gate is opened and shut under the lock
+ * alone.
+ *
+ *   senders -> gate, stack -> ready, per stream -> buffer -> transport
+ *                 |              |
+ *                 +-> deferred <-+   (remote/authority.h)
+ *
+ * Everything else of a line is the driver's: three outgoing streams; what is owed to the peer on the
+ * control stream, a bit for each kind of message, because the newest of a kind says it all, so that
+ * there is no queue to overflow; numbered system messages; watches.
+ */
+
+#include "base/atomic.h"
+#include "remote/handshake.h"
+#include "remote/letter.h"
+#include "remote/mail.h"
+#include "remote/transport.h"
+#include "remote/watcher.h"
+#include "wire/control.h"
+
+typedef struct fk_line fk_line;
+typedef struct fk_driver fk_driver;
+struct fk_remote_proxy;
+
+#define FK_LINE_OPEN ((uintptr_t)1) /* in line->gate */
+#define FK_LINE_ONE  ((uintptr_t)2) /* a letter */
+
+/* An outgoing connection. */
+typedef struct fk_stream {
+    fk_line *line;
+    fk_handshake handshake;
+    uint8_t kind;     /* fk_wire_stream */
+    fk_conn_id conn;  /* 0: none */
+    uint64_t attempt; /* of the authority, for which it was opened */
+    bool is_connected;
+    bool wants_request; /* a HandshakeReq goes next */
+    bool is_lent;       /* the buffer is with the transport */
+    unsigned char *buffer;
+    uint32_t size, len;
+    uint32_t letters; /* in the buffer */
+    fk_time used_at;
+    fk_envelopes ready; /* of letters */
+} fk_stream;
+
+struct fk_line {
+    /* Any thread. */
+    fk_word gate;        /* letters on the stack and ready, times FK_LINE_ONE; | FK_LINE_OPEN */
+    fk_word stack;       /* of fk_letter, newest first */
+    fk_half is_busy;     /* the driver will look at it */
+    fk_half is_refusing; /* the system that is there may not be let in; under the lock */
+    fk_line *busy_next;
+
+    fk_authority *authority;
+    fk_envelopes piercing; /* under the lock of the remote part: see fk__authority_send() */
+    /* Under the lock of the remote part: proxies about whose watches there is news. */
+    struct fk_remote_proxy *news_first, *news_last;
+
+    /* The driver's. */
+    fk_line *all_next; /* of all */
+    fk_line *next;     /* of those that the driver looks at in this turn */
+    bool is_awake;     /* it is one of these */
+    bool is_out;       /* its quarantine has been seen */
+    fk_peer peer;
+    fk_outbox outbox;
+    fk_watcher_node watching;
+    fk_time *samples; /* of its detector; made when somebody is watched */
+    fk_mail_peer mail;
+    fk_stream stream[FK_STREAM_COUNT]; /* by kind; the first is not used */
+    uint32_t owed;                     /* a bit for each fk_control_kind */
+    uint64_t uid;                      /* of the system that all this is about; 0: never met */
+    uint64_t ack_seq;                  /* of the ack or nack that is owed */
+    uint64_t quarantined_uid;          /* of the notice that is owed */
+    uint8_t table_version[2];          /* of the acks of tables that are owed: refs, manifests */
+    fk_time compress_at;
+    bool has_left;       /* it has answered that we terminate */
+    uint16_t leaver_len; /* who there told us that it terminates */
+    char leaver[254];
+    uint8_t why_len; /* why the last connection ended */
+    char why[62];
+};
+
+/* Under the lock of the remote part: the line of an authority, made if need be. FK_E_NOMEM. */
+FK_MUST_USE fk_err fk__line_get(fk_remote *remote, fk_authority *authority, fk_line **out);
+/* With the system. */
+void fk__line_destroy(fk_remote *remote, fk_line *line);
+
+/* Any thread. Takes the letter, or fails with FK_E_FULL, FK_E_QUARANTINED: then it is the caller's
+ * still, and a dead letter. pierces: as fk__authority_send(). */
+FK_MUST_USE fk_err fk__line_send(fk_remote *remote, fk_local *local, fk_line *line,
+                                 fk_letter *letter, bool pierces);
+/* Under the lock, after each step of its authority: shuts the gate unless it may stay open. */
+void fk__line_follow(fk_line *line);
+/* Under the lock: whether somebody watches a proxy is news to the driver; and the next of these. */
+void fk__line_note(fk_remote *remote, fk_line *line, struct fk_remote_proxy *proxy);
+struct fk_remote_proxy *fk__line_news(fk_remote *remote, fk_line *line);
+/* No handshake with what a quarantined system was replaced by: what was to pierce does not go. */
+void fk__line_blunt(fk_driver *driver, fk_line *line);
+/* Any thread: the driver is to look at the line. */
+void fk__line_call(fk_remote *remote, fk_line *line);
+
+#endif /* FK_REMOTE_LINE_H */
