@@ -320,6 +320,9 @@ if(TARGET fraktor-cli)
     fk_add_test(cli_path_command
         COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/path_command.py
                 --program $<TARGET_FILE:fraktor-cli>)
+    fk_add_test(cli_remote_commands
+        COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/remote_commands.py
+                --program $<TARGET_FILE:fraktor-cli>)
     fk_add_test(first_hour_12_cli
         COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/first_hour/12_names.py
                 --program $<TARGET_FILE:fraktor-cli>)

@@ -15,10 +15,15 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 /* argv[0] is the command's own name. The result is the exit code. */
 typedef int (*cli_command_fn)(int argc, char **argv);
 
+int cli_ask(int argc, char **argv);
+int cli_assoc(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_demo(int argc, char **argv);
+int cli_node(int argc, char **argv);
 int cli_path(int argc, char **argv);
+int cli_quarantine(int argc, char **argv);
 int cli_sim(int argc, char **argv);
+int cli_tell(int argc, char **argv);
 
 /* One line on stderr, "fraktor bench: ...", with the advice to look at --help; gives CLI_USAGE. */
 int cli_usage_error(const char *command, const char *format, ...)

@@ -14,10 +14,15 @@ typedef struct command {
 } command;
 
 static const command COMMANDS[] = {
+    { "ask", "ask an actor of a running system something", cli_ask },
+    { "assoc", "list the other systems that a node knows", cli_assoc },
     { "bench", "measure this machine with the classic actor workloads", cli_bench },
     { "demo", "run a bank of actors for a while and show that no money is lost", cli_demo },
+    { "node", "run a system that others can send to", cli_node },
     { "path", "take actor paths apart, resolve and compare them", cli_path },
+    { "quarantine", "have a node keep another system out, or let it in again", cli_quarantine },
     { "sim", "run the deterministic simulator (the program fraktor-sim)", cli_sim },
+    { "tell", "send a message to an actor of a running system", cli_tell },
 };
 
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };
@@ -32,7 +37,7 @@ static void usage(FILE *out)
           "commands:\n",
           out);
     for (int i = 0; i < COMMAND_COUNT; i++) {
-        fprintf(out, "  %-8s%s\n", COMMANDS[i].name, COMMANDS[i].about);
+        fprintf(out, "  %-12s%s\n", COMMANDS[i].name, COMMANDS[i].about);
     }
     fputs("\n"
           "'fraktor COMMAND --help' explains one, with an example. Every command takes --json and\n"

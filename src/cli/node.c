@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* fraktor node: the command line, and the life of the system. */
+
+#include "node.h"
+
+#include "cli.h"
+#include "endpoint.h"
+#include "foreign.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { SECONDS_MAX = 100 * 86400, STOP_SECONDS = 30 };
+
+typedef struct node_options {
+    const char *name;
+    endpoint listen, bind;
+    fk_remoting_config remoting;
+    uint32_t workers;
+    bool pekko, json, helped;
+} node_options;
+
+static void help(void)
+{
+    puts(
+        "usage: fraktor node [--name SYSTEM] [--listen HOST:PORT] [OPTION]...\n"
+        "\n"
+        "Runs a system that others can send to, until it is told to stop (SIGTERM, Ctrl-C). When it is\n"
+        "ready it prints one line; what happens is logged to stderr. Its actors:\n"
+        "  /user/echo    answers with what it gets\n"
+        "  /user/sink    counts what it gets; answers '?'\n"
+        "  /user/admin   obeys texts: assoc, quarantine, clear, force, send, meet, tell, watch, counts\n"
+        "Whoever can connect to it can use all three.\n"
+        "\n"
+        "options:\n"
+        "  --name SYSTEM         its name (demo)\n"
+        "  --listen HOST:PORT    its address, as others know it (127.0.0.1:4001; port 0: any)\n"
+        "  --bind HOST[:PORT]    where it listens, if that is another place\n"
+        "  --allow-unencrypted   listen where other machines can connect, without encryption\n"
+        "  --pekko               Pekko's rules and schemes: pekko://SYSTEM@HOST:PORT\n"
+        "  --trusting            others may poison and kill actors, and select below /system\n"
+        "  --quarantine SECONDS  how long a bad peer is kept out (5 days)\n"
+        "  --give-up SECONDS     a peer unreachable for so long is quarantined (the same)\n"
+        "  --deferred N          messages that wait for one peer (1024)\n"
+        "  --heartbeat-pause MS  silence after which a watched peer is gone (10000)\n"
+        "  --workers N           threads (one per core)\n"
+        "  --json                the line and the log as objects\n"
+        "\n"
+        "Exit code: 0 stopped in order, 1 could not start or stop, 2 wrong usage.\n"
+        "\n"
+        "example: fraktor node --name demo --listen 127.0.0.1:4001");
+}
+
+/* ---- the system -------------------------------------------------------------------------------- */
+
+static fk_err node_start(node_options *options, fk_system **out)
+{
+    fk_system_config config = { .size = sizeof config,
+                                .name = options->name,
+                                .workers = options->workers,
+                                .scheme = FK_SCHEME_TCP,
+                                .remoting = options->remoting };
+    config.remoting.enabled = true;
+    config.remoting.host = options->listen.host;
+    config.remoting.port = options->listen.port;
+    if (options->bind.host[0] != '\0') config.remoting.bind_host = options->bind.host;
+    config.remoting.bind_port = options->bind.port;
+    if (options->pekko) {
+        config.paths.rules = FK_RULES_PEKKO;
+        config.scheme = FK_SCHEME_LOCAL; /* Artery's scheme is pekko:// */
+    }
+    return fk_system_start(&config, out);
+}
+
+static int start_failed(const node_options *options, fk_err err)
+{
+    const char *host = options->listen.host;
+    unsigned port = options->listen.port;
+    switch (err) {
+    case FK_E_IN_USE:
+        return cli_failed("node", "%s:%u is in use: is a node running there? Try another --listen",
+                          host, port);
+    case FK_E_FORBIDDEN:
+        return cli_failed("node",
+                          "other machines could connect to that place, and nothing is encrypted:"
+                          " listen at 127.0.0.1, or insist with --allow-unencrypted");
+    case FK_E_SYSTEM:
+    case FK_E_AUTHORITY:
+        return cli_failed("node", "%s@%s:%u is no address: %s", options->name, host, port,
+                          fk_err_text(err));
+    default: return cli_failed("node", "cannot start at %s:%u: %s", host, port, fk_err_text(err));
+    }
+}
+
+static void say_ready(fk_system *sys, bool json)
+{
+    char buf[1024], address[600];
+    fk_path own;
+    if (fk_system_path(sys, NULL, 0, FK_BUF(buf), &own, NULL) != FK_OK) return;
+    size_t len = fk_path_format(&own, FK_FORM_ADDRESS, address, sizeof address);
+    if (json) {
+        fputs("{\"event\":\"ready\",\"address\":", stdout);
+        cli_json_text(stdout, (fk_str){ address, len });
+        printf(",\"uid\":\"%" PRIu64
+               "\",\"actors\":[\"/user/echo\",\"/user/sink\",\"/user/admin\"]}\n",
+               fk_system_uid(sys));
+    } else {
+        printf("ready %s uid=%" PRIu64 " actors=/user/echo,/user/sink,/user/admin\n", address,
+               fk_system_uid(sys));
+    }
+    fflush(stdout);
+}
+
+static int run(node_options *options)
+{
+    fk_system *sys = NULL;
+    fk_subscription log;
+    fk_err outcome = FK_OK;
+    fk_err err = node_start(options, &sys);
+    if (err != FK_OK) return start_failed(options, err);
+    const fk_log_config config = { .size = sizeof config,
+                                   .format = options->json ? FK_LOG_JSON : FK_LOG_LOGFMT };
+    const fk_signal_config signals = { .size = sizeof signals,
+                                       .progress_fd = options->json ? 0 : STDERR_FILENO,
+                                       .deadline = FK_SECONDS(STOP_SECONDS) };
+    err = fk_log_open(sys, &config, &log);
+    if (err == FK_OK) err = node_actors_spawn(sys);
+    if (err == FK_OK) err = fk_host_shutdown_on_signal(sys, &signals);
+    if (err == FK_OK) {
+        say_ready(sys, options->json);
+        err = fk_shutdown_await(sys, FK_NEVER, &outcome);
+        if (err == FK_OK) err = outcome;
+    }
+    cli_watchdog("fk_system_stop() does not return", STOP_SECONDS);
+    fk_err stopped = fk_system_stop(sys);
+    cli_watchdog("", 0);
+    if (err == FK_OK) err = stopped;
+    return err == FK_OK ? CLI_OK : cli_failed("node", "%s", fk_err_text(err));
+}
+
+/* ---- command line -------------------------------------------------------------------------------- */
+
+static const struct option OPTIONS[] = {
+    { "name", required_argument, NULL, 'n' },
+    { "listen", required_argument, NULL, 'l' },
+    { "bind", required_argument, NULL, 'b' },
+    { "allow-unencrypted", no_argument, NULL, 'u' },
+    { "pekko", no_argument, NULL, 'p' },
+    { "trusting", no_argument, NULL, 't' },
+    { "quarantine", required_argument, NULL, 'q' },
+    { "give-up", required_argument, NULL, 'g' },
+    { "deferred", required_argument, NULL, 'd' },
+    { "heartbeat-pause", required_argument, NULL, 'H' },
+    { "workers", required_argument, NULL, 'w' },
+    { "json", no_argument, NULL, 'j' },
+    { "help", no_argument, NULL, 'h' },
+    { NULL, 0, NULL, 0 },
+};
+
+/* False: the value makes no sense. */
+static bool take_value(int opt, const char *text, node_options *out)
+{
+    uint64_t n;
+    switch (opt) {
+    case 'l': return endpoint_parse(text, true, &out->listen);
+    case 'b': return endpoint_parse(text, false, &out->bind);
+    default: break;
+    }
+    if (!cli_number(text, 1, SECONDS_MAX, &n)) return false;
+    if (opt == 'q') out->remoting.quarantine = FK_SECONDS(n);
+    if (opt == 'g') out->remoting.give_up_after = FK_SECONDS(n);
+    if (opt == 'd') out->remoting.deferred_max = (uint32_t)n;
+    if (opt == 'H') out->remoting.heartbeat_pause = FK_MILLIS(n);
+    if (opt == 'w') out->workers = (uint32_t)n;
+    return opt != 'w' || n <= 256;
+}
+
+/* Gives CLI_OK, or the exit code after saying why not. */
+static int parse(int argc, char **argv, node_options *out)
+{
+    int opt;
+    opterr = 0;
+    while ((opt = getopt_long(argc, argv, ":h", OPTIONS, NULL)) != -1) {
+        switch (opt) {
+        case 'n': out->name = optarg; break;
+        case 'u': out->remoting.allow_unencrypted_beyond_loopback = true; break;
+        case 'p': out->pekko = true; break;
+        case 't': out->remoting.trusting = true; break;
+        case 'j': out->json = true; break;
+        case 'h':
+            help();
+            out->helped = true;
+            return CLI_OK;
+        case ':': return cli_usage_error("node", "%s needs a value", argv[optind - 1]);
+        case '?': return cli_usage_error("node", "there is no option %s", argv[optind - 1]);
+        default:
+            if (take_value(opt, optarg, out)) break;
+            return cli_usage_error("node", "'%s' does not fit there", optarg);
+        }
+    }
+    if (optind < argc) return cli_usage_error("node", "too much: '%s'", argv[optind]);
+    return CLI_OK;
+}
+
+int cli_node(int argc, char **argv)
+{
+    node_options options = { .name = "demo", .listen = { .host = "127.0.0.1", .port = 4001 } };
+    int code = parse(argc, argv, &options);
+    return code != CLI_OK || options.helped ? code : run(&options);
+}

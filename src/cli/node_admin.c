@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "node_admin.h"
+
+#include "cli.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COMMAND_MAX = 4096, SEND_MAX = 10000000, MEET_SECONDS = 10 };
+
+typedef struct admin {
+    fk_ref met;
+    fk_ref asker;     /* of the meeting under way */
+    uint64_t meeting; /* its number */
+    uint64_t terminated, address_terminated;
+} admin;
+
+/* Counted on whichever thread refuses a message. */
+static _Atomic uint64_t invalid_associations;
+
+static void on_invalid_association(void *user, const fk_event *event)
+{
+    (void)user;
+    (void)event;
+    atomic_fetch_add(&invalid_associations, 1);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static fk_err answer(fk_ctx *ctx, fk_ref to, const char *text)
+{
+    return fk_tell(ctx, to, FK_TEXT_AT(fk_str_of(text)));
+}
+
+static fk_err reply(fk_ctx *ctx, const fk_msg *msg, const char *text)
+{
+    return answer(ctx, msg->sender, text);
+}
+
+static fk_err reply_err(fk_ctx *ctx, const fk_msg *msg, fk_err err)
+{
+    char text[160];
+    if (err == FK_OK) return reply(ctx, msg, "ok");
+    snprintf(text, sizeof text, "error %s: %s", fk_err_name(err), fk_err_text(err));
+    return reply(ctx, msg, text);
+}
+
+/* ---- commands: what follows the word, and the message to answer -------------------------------- */
+
+typedef fk_err (*admin_fn)(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest);
+
+static fk_err do_assoc(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
+{
+    (void)self;
+    char *list = node_assoc_text(fk_system_of(ctx), strcmp(rest, "json") == 0);
+    if (list == NULL) return reply_err(ctx, msg, FK_E_NOMEM);
+    size_t size = strlen(list) + 4;
+    char *text = malloc(size);
+    if (text != NULL) snprintf(text, size, "ok\n%s", list);
+    fk_err err = text != NULL ? reply(ctx, msg, text) : reply_err(ctx, msg, FK_E_NOMEM);
+    free(text);
+    free(list);
+    return err;
+}
+
+static fk_err do_quarantine(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
+{
+    (void)self;
+    return reply_err(ctx, msg, fk_authority_quarantine(fk_system_of(ctx), fk_str_of(rest)));
+}
+
+static fk_err do_clear(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
+{
+    (void)self;
+    return reply_err(ctx, msg, fk_authority_override(fk_system_of(ctx), fk_str_of(rest)));
+}
+
+static fk_err do_force(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
+{
+    (void)self;
+    return reply_err(ctx, msg, fk_authority_override_force(fk_system_of(ctx), fk_str_of(rest)));
+}
+
+/* Says how many were taken, and why the first that was not. */
+static fk_err do_send(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
+{
+    char word[24] = "", text[160];
+    uint64_t count, taken = 0;
+    fk_err first = FK_OK;
+    fk_ref to;
+    (void)self;
+    const char *path = strchr(rest, ' ');
+    if (path == NULL || (size_t)(path - rest) >= sizeof word) {
+        return reply_err(ctx, msg, FK_E_INVALID);
+    }
+    memcpy(word, rest, (size_t)(path - rest));
+    if (!cli_number(word, 1, SEND_MAX, &count)) return reply_err(ctx, msg, FK_E_INVALID);
+    fk_err err = fk_resolve(fk_system_of(ctx), fk_str_of(path + 1), &to, NULL);
+    if (err != FK_OK) return reply_err(ctx, msg, err);
+    for (uint64_t i = 1; i <= count; i++) {
+        int len = snprintf(word, sizeof word, "%" PRIu64, i);
+        err = fk_tell(ctx, to, FK_TEXT_AT(((fk_str){ word, (size_t)len })));
+        if (err == FK_OK) taken++;
+        if (first == FK_OK) first = err;
+    }
+    snprintf(text, sizeof text, "ok taken=%" PRIu64 " refused=%" PRIu64 " first=%s", taken,
+             count - taken, fk_err_name(first));
+    return reply(ctx, msg, text);
+}
+
+static fk_err do_meet(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
+{
+    fk_ref to;
+    fk_err err = fk_resolve(fk_system_of(ctx), fk_str_of(rest), &to, NULL);
+    if (err == FK_OK) {
+        err = fk_ask(ctx, to, FK_IDENTIFY(0), ++self->meeting, FK_SECONDS(MEET_SECONDS));
+    }
+    if (err != FK_OK) return reply_err(ctx, msg, err);
+    self->asker = msg->sender;
+    return FK_OK;
+}
+
+static fk_err do_tell(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
+{
+    return reply_err(ctx, msg, fk_tell(ctx, self->met, FK_TEXT_AT(fk_str_of(rest))));
+}
+
+static fk_err do_watch(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
+{
+    (void)rest;
+    return reply_err(ctx, msg, fk_watch(ctx, self->met));
+}
+
+static fk_err do_counts(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
+{
+    char text[256];
+    fk_stats stats;
+    uint64_t letters = 0;
+    (void)rest;
+    fk_stats_get(fk_system_of(ctx), &stats);
+    for (int i = 0; i < FK_REASON_COUNT; i++) letters += stats.dead_letters[i];
+    snprintf(text, sizeof text,
+             "ok terminated=%" PRIu64 " address_terminated=%" PRIu64 " invalid_association=%" PRIu64
+             " dead_letters=%" PRIu64 " memory=%" PRIu64,
+             self->terminated, self->address_terminated, atomic_load(&invalid_associations),
+             letters, stats.memory);
+    return reply(ctx, msg, text);
+}
+
+static const struct {
+    const char *word;
+    admin_fn run;
+} WORDS[] = {
+    { "assoc", do_assoc },   { "quarantine", do_quarantine },
+    { "clear", do_clear },   { "force", do_force },
+    { "send", do_send },     { "meet", do_meet },
+    { "tell", do_tell },     { "watch", do_watch },
+    { "counts", do_counts },
+};
+
+/* ---- the actor ------------------------------------------------------------------------------- */
+
+static fk_err admin_command(fk_ctx *ctx, admin *self, const fk_msg *msg)
+{
+    char text[COMMAND_MAX];
+    if (msg->len >= sizeof text) return reply_err(ctx, msg, FK_E_LIMIT);
+    memcpy(text, msg->data, msg->len);
+    text[msg->len] = '\0';
+    char *rest = strchr(text, ' ');
+    if (rest != NULL) *rest++ = '\0';
+    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+        if (strcmp(WORDS[i].word, text) == 0) {
+            return WORDS[i].run(ctx, self, msg, rest != NULL ? rest : "");
+        }
+    }
+    return reply(ctx, msg,
+                 "error FK_E_INVALID: the commands are assoc, quarantine, clear, force, send, meet,"
+                 " tell, watch, counts");
+}
+
+static fk_err admin_met(fk_ctx *ctx, admin *self, const fk_answer *a)
+{
+    char text[1024] = "ok ";
+    if (a->id != self->meeting) return FK_OK;
+    const fk_identity *identity = FK_AS(fk_identity, &a->reply);
+    if (identity == NULL || fk_ref_is_none(identity->ref)) {
+        return answer(ctx, self->asker, "error FK_E_PID_UNKNOWN: nobody is there");
+    }
+    self->met = identity->ref;
+    fk_path_of(fk_system_of(ctx), self->met, text + 3, sizeof text - 3);
+    return answer(ctx, self->asker, text);
+}
+
+static fk_err admin_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
+{
+    admin *self = state;
+    if (msg->type == &fk_type_text) return admin_command(ctx, self, msg);
+    const fk_answer *a = FK_AS(fk_answer, msg);
+    if (a != NULL) return admin_met(ctx, self, a);
+    const fk_terminated *end = FK_AS(fk_terminated, msg);
+    if (end == NULL) return fk_unhandled(ctx, msg);
+    self->terminated++;
+    if (end->address_terminated) self->address_terminated++;
+    return FK_OK;
+}
+
+fk_err node_admin_spawn(fk_system *sys)
+{
+    static const fk_props ADMIN = { .receive = admin_receive, .state_size = sizeof(admin) };
+    fk_subscription ignored;
+    fk_ref ref;
+    fk_err err = fk_subscribe(sys, FK_TOPIC(INVALID_ASSOCIATION), FK_LEVEL_DEBUG,
+                              on_invalid_association, NULL, &ignored);
+    return err == FK_OK ? fk_spawn(sys, FK_STR("admin"), &ADMIN, &ref) : err;
+}
