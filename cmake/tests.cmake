@@ -326,6 +326,12 @@ if(TARGET fraktor-cli)
     fk_add_test(first_hour_12_cli
         COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/first_hour/12_names.py
                 --program $<TARGET_FILE:fraktor-cli>)
+    foreach(script 16_remoting 17_incarnation 18_garbage)
+        string(SUBSTRING ${script} 0 2 number)
+        fk_add_test(first_hour_${number} TIMEOUT 180
+            COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/first_hour/${script}.py
+                    --program $<TARGET_FILE:fraktor-cli>)
+    endforeach()
 endif()
 
 if(TARGET first_hour_21)

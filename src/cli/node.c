@@ -45,6 +45,7 @@ static void help(void)
         "  --give-up SECONDS     a peer unreachable for so long is quarantined (the same)\n"
         "  --deferred N          messages that wait for one peer (1024)\n"
         "  --heartbeat-pause MS  silence after which a watched peer is gone (10000)\n"
+        "  --handshake-timeout MS  for connections we make; a quarter for those that others make (20000)\n"
         "  --workers N           threads (one per core)\n"
         "  --json                the line and the log as objects\n"
         "\n"
@@ -153,6 +154,7 @@ static const struct option OPTIONS[] = {
     { "give-up", required_argument, NULL, 'g' },
     { "deferred", required_argument, NULL, 'd' },
     { "heartbeat-pause", required_argument, NULL, 'H' },
+    { "handshake-timeout", required_argument, NULL, 'T' },
     { "workers", required_argument, NULL, 'w' },
     { "json", no_argument, NULL, 'j' },
     { "help", no_argument, NULL, 'h' },
@@ -173,6 +175,7 @@ static bool take_value(int opt, const char *text, node_options *out)
     if (opt == 'g') out->remoting.give_up_after = FK_SECONDS(n);
     if (opt == 'd') out->remoting.deferred_max = (uint32_t)n;
     if (opt == 'H') out->remoting.heartbeat_pause = FK_MILLIS(n);
+    if (opt == 'T') out->remoting.handshake_timeout = FK_MILLIS(n);
     if (opt == 'w') out->workers = (uint32_t)n;
     return opt != 'w' || n <= 256;
 }
