@@ -18,7 +18,7 @@
  *   fraktor/registry.h  from references to paths and back; uids
  *   fraktor/select.h    sending to whoever is at a path, with wildcards
  *   fraktor/router.h    many actors behind one reference: pools, groups, broadcast
- *   fraktor/remote.h    other systems: what waits for them, quarantine
+ *   fraktor/remote.h    other systems: their states, what waits for them, quarantine
  *   fraktor/codec.h     how messages become bytes for other systems
  *   fraktor/shutdown.h  going down in phases, with tasks and deadlines
  *   fraktor/inspect.h   the tree of actors and a list of them, as text and JSON
