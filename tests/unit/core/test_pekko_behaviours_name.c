@@ -2,7 +2,7 @@
 /*
  * What a runtime like Pekko must do, B01 to B16: names, references and selections. The numbers are
  * those of docs/pekko-differences.md, which lists what is not as in Pekko; there are more of them in
- * the other files of this name. Not here yet: from B64 on, remoting.
+ * the other files of this name; from B64 on, remoting, in tests/unit/host.
  */
 
 #include <string.h>
