@@ -23,8 +23,9 @@ static void put_text(char *to, size_t size, const char *text)
 
 static void on_event(void *user, const fk_event *event)
 {
+    static const fk_topics TOPICS = FK_TOPIC(AUTHORITY) | FK_TOPIC(INVALID_ASSOCIATION);
     peer *p = (peer *)user; /* its rig comes first */
-    if ((FK_TOPIC_REMOTE >> event->kind & 1) == 0) return;
+    if ((TOPICS >> event->kind & 1) == 0) return;
     pthread_mutex_lock(&p->lock);
     if (p->events < PEER_EVENTS) {
         peer_event *kept = &p->event[p->events];
