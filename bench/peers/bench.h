@@ -38,7 +38,7 @@ typedef struct bench_args {
 static inline void bench_fail(const char *workload, const char *why)
 {
     fprintf(stderr, "FAIL %s: %s\n", workload, why);
-    exit(1);
+    _exit(1); /* exit() would wait for other threads in some runtimes */
 }
 
 static inline bench_args bench_args_parse(int argc, char **argv)

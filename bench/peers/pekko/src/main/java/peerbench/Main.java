@@ -90,7 +90,7 @@ public final class Main {
     }
 
     /** A pool of fixed size and 100 messages per turn; the mailbox is Pekko's default. */
-    private static Config config(int threads) {
+    static Config config(int threads) {
         return ConfigFactory.parseString(String.join("\n",
                 "pekko.loglevel = OFF",
                 "pekko.stdout-loglevel = OFF",
