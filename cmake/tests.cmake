@@ -332,6 +332,13 @@ if(TARGET fraktor-cli)
             COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/first_hour/${script}.py
                     --program $<TARGET_FILE:fraktor-cli>)
     endforeach()
+    set(flat_kb 4096)
+    if(FK_SANITIZE) # which keeps what was freed for a while
+        set(flat_kb 1000000)
+    endif()
+    fk_add_test(cli_bench_remote TIMEOUT 180
+        COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/bench_remote.py
+                --program $<TARGET_FILE:fraktor-cli> --flat-kb ${flat_kb})
 endif()
 
 if(TARGET first_hour_21)

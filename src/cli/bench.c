@@ -19,12 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROUNDS_MAX = 1000, THREADS_MAX = 256 };
+enum { ROUNDS_MAX = 1000, THREADS_MAX = 256, PAYLOAD_MIN = 8, PAYLOAD_MAX = 65536 };
 
 static const bench_workload *const WORKLOADS[] = {
-    &BENCH_PINGPONG, &BENCH_RING,        &BENCH_COUNT,        &BENCH_FANIN, &BENCH_FORKJOIN,
-    &BENCH_BIG,      &BENCH_CREATE,      &BENCH_SKYNET,       &BENCH_IDLE,  &BENCH_ASK,
-    &BENCH_TIMERS,   &BENCH_INDEPENDENT, &BENCH_PATH_RESOLVE,
+    &BENCH_PINGPONG,     &BENCH_RING,          &BENCH_COUNT,      &BENCH_FANIN,
+    &BENCH_FORKJOIN,     &BENCH_BIG,           &BENCH_CREATE,     &BENCH_SKYNET,
+    &BENCH_IDLE,         &BENCH_ASK,           &BENCH_TIMERS,     &BENCH_INDEPENDENT,
+    &BENCH_PATH_RESOLVE, &BENCH_REMOTE_ONEWAY, &BENCH_REMOTE_ASK,
 };
 
 enum { WORKLOAD_COUNT = sizeof WORKLOADS / sizeof WORKLOADS[0] };
@@ -48,6 +49,7 @@ static void help(void)
          "  --threads N   worker threads of the system (1); all does not take it\n"
          "  --ops N       amount of work; 10k, 5M are fine; rounded down to what divides evenly\n"
          "  --rounds R    runs of each; the one in the middle is reported (1)\n"
+         "  --payload N   bytes of a message of the remote workloads (64)\n"
          "  --timeout S   seconds after which a run counts as stuck (120)\n"
          "  --json        one object per line\n"
          "\n"
@@ -180,13 +182,10 @@ static int bench_all(const bench_options *options)
 /* ---- command line ----------------------------------------------------------------------- */
 
 static const struct option OPTIONS[] = {
-    { "threads", required_argument, NULL, 't' },
-    { "ops", required_argument, NULL, 'o' },
-    { "rounds", required_argument, NULL, 'r' },
-    { "timeout", required_argument, NULL, 'x' },
-    { "json", no_argument, NULL, 'j' },
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
+    { "threads", required_argument, NULL, 't' }, { "ops", required_argument, NULL, 'o' },
+    { "rounds", required_argument, NULL, 'r' },  { "payload", required_argument, NULL, 'p' },
+    { "timeout", required_argument, NULL, 'x' }, { "json", no_argument, NULL, 'j' },
+    { "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
 };
 
 /* Gives CLI_OK, or the exit code after saying why not; *helped when --help was the wish. */
@@ -204,6 +203,8 @@ static int parse(int argc, char **argv, bench_options *out, bool *threads_given,
             out->ops = n;
         } else if (opt == 'r' && (ok = cli_number(optarg, 1, ROUNDS_MAX, &n))) {
             out->rounds = (uint32_t)n;
+        } else if (opt == 'p' && (ok = cli_number(optarg, PAYLOAD_MIN, PAYLOAD_MAX, &n))) {
+            out->payload = (uint32_t)n;
         } else if (opt == 'x' && (ok = cli_number(optarg, 1, 1000000, &n))) {
             out->timeout = (double)n;
         } else if (opt == 'j') {
@@ -224,7 +225,7 @@ static int parse(int argc, char **argv, bench_options *out, bool *threads_given,
 
 int cli_bench(int argc, char **argv)
 {
-    bench_options options = { .threads = 1, .rounds = 1, .timeout = 120 };
+    bench_options options = { .threads = 1, .rounds = 1, .payload = 64, .timeout = 120 };
     bool threads_given = false;
     bool helped = false;
 

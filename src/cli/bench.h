@@ -40,8 +40,9 @@ typedef struct bench_result {
 typedef struct bench_run {
     fk_system *sys;
     uint32_t threads;
-    double timeout; /* seconds that bench_wait() waits at most */
-    void *data;     /* the workload's own, between run and finish */
+    uint32_t payload; /* bytes of a message, where the workload lets one choose */
+    double timeout;   /* seconds that bench_wait() waits at most */
+    void *data;       /* the workload's own, between run and finish */
 
     pthread_mutex_t mutex; /* guards the rest up to result, and result.error */
     pthread_cond_t cond;
@@ -62,6 +63,9 @@ typedef struct bench_workload {
     const char *unit;
     uint64_t ops; /* by default */
     const char *about;
+    /* NULL, or: before the system starts, while the process has one thread and may fork; may change
+     * the config. */
+    fk_err (*prepare)(bench_run *run, fk_system_config *config);
     fk_err (*run)(bench_run *run);
     void (*finish)(bench_run *run); /* NULL, or: after the system has stopped; checks and frees */
     /* NULL, or: adds to many, measured with several threads, how it compares with one thread. */
@@ -94,6 +98,7 @@ fk_err bench_fail(bench_run *run, const char *format, ...) __attribute__((format
 typedef struct bench_options {
     uint32_t threads;
     uint32_t rounds;
+    uint32_t payload;
     uint64_t ops; /* 0: the workload's */
     double timeout;
     bool json;
@@ -114,5 +119,6 @@ extern const bench_workload BENCH_PINGPONG, BENCH_RING, BENCH_BIG;
 extern const bench_workload BENCH_COUNT, BENCH_FANIN, BENCH_FORKJOIN;
 extern const bench_workload BENCH_CREATE, BENCH_SKYNET, BENCH_IDLE;
 extern const bench_workload BENCH_TIMERS, BENCH_INDEPENDENT, BENCH_PATH_RESOLVE, BENCH_ASK;
+extern const bench_workload BENCH_REMOTE_ONEWAY, BENCH_REMOTE_ASK;
 
 #endif /* FK_CLI_BENCH_H */

@@ -165,6 +165,7 @@ static bench_run *run_create(const bench_options *options, uint32_t threads, uin
     if (run == NULL) return NULL;
     memset(run, 0, sizeof *run);
     run->threads = threads;
+    run->payload = options->payload;
     run->timeout = options->timeout;
     run->result.ops = ops;
     pthread_mutex_init(&run->mutex, NULL);
@@ -184,18 +185,17 @@ static void run_destroy(bench_run *run)
 
 static void run_workload(const bench_workload *workload, bench_run *run)
 {
-    const fk_system_config config = { .size = sizeof config,
-                                      .name = "bench",
-                                      .workers = run->threads,
-                                      .user = run,
-                                      .on_dead_letter = on_dead_letter,
-                                      .on_failure = on_failure };
-    fk_err err = fk_system_start(&config, &run->sys);
-    if (err != FK_OK) {
+    fk_system_config config = { .size = sizeof config,
+                                .name = "bench",
+                                .workers = run->threads,
+                                .user = run,
+                                .on_dead_letter = on_dead_letter,
+                                .on_failure = on_failure };
+    fk_err err = workload->prepare != NULL ? workload->prepare(run, &config) : FK_OK;
+    if (err == FK_OK && (err = fk_system_start(&config, &run->sys)) != FK_OK) {
         bench_fail(run, "fk_system_start: %s", fk_err_text(err));
-        return;
     }
-    err = workload->run(run);
+    if (err == FK_OK) err = workload->run(run);
     if (err != FK_OK) bench_fail(run, "%s", fk_err_text(err));
     run->result.peak_rss_kb = peak_rss_kb();
     if (run->stuck) return; /* actors that still run use what finish would free */
