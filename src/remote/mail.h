@@ -46,6 +46,9 @@ FK_MUST_USE fk_err fk__mail_write(fk_mail *mail, fk_mail_peer *peer, const fk_le
                                   bool is_large, unsigned char *to, size_t room, size_t *len,
                                   fk_codec_fault *fault);
 
+/* What the dead letter of such a fault says. */
+fk_reason fk__mail_reason(fk_err err);
+
 /* A frame that is not a control message (serializer 17) nor a numbered one has come from `from`, a system
  * that may be let in. Delivers what it carries to the actor it is for; or publishes one dead letter
  * that says what was wrong: no such actor, no codec (with id and manifest), not allowed. FK_OK in all
@@ -59,7 +62,8 @@ FK_MUST_USE fk_err fk__mail_read(fk_mail *mail, fk_local *local, fk_mail_peer *p
 FK_MUST_USE bool fk__mail_is_heartbeat(const fk_wire_envelope *envelope, fk_wire_payload *inner);
 
 /* A ref as its text for the wire, canonical, with uid, of this system or another; and back: of this system
- * the actor itself, of another one a proxy. Length 0, FK_REF_NONE: nobody. */
+ * the actor itself, of another one a proxy. Length 0, FK_REF_NONE: nobody. The text is written if it
+ * fits, without NUL. FK_E_NOMEM, FK_E_LIMIT, or the fault of a text that is no path. */
 size_t fk__mail_text(fk_mail *mail, fk_local *local, fk_ref ref, char *buf, size_t size);
 FK_MUST_USE fk_err fk__mail_ref(fk_mail *mail, fk_local *local, fk_str text, fk_ref *out);
 

@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "remote/mail_names.h"
 
+fk_reason fk__mail_reason(fk_err err)
+{
+    switch (err) {
+    case FK_E_NO_CODEC: return FK_REASON_NO_CODEC;
+    case FK_E_LIMIT: return FK_REASON_TOO_LARGE;
+    case FK_E_NOMEM: return FK_REASON_NO_MEMORY;
+    case FK_E_DEAD: return FK_REASON_STOPPED;
+    default: return FK_REASON_MALFORMED;
+    }
+}
+
 /* The root of the system that a selection is for. */
 static fk_wire_name root_name(fk_mail *mail, const fk_authority *authority)
 {

@@ -430,10 +430,12 @@ TEST(mail_refuses_what_has_no_codec)
     start((post_config){ 0 });
     CHECK_ERR(fk_send(sys_a(), there, FK_MSG(num, 1)), FK_E_NO_CODEC);
     CHECK(fk__wire_equal(p.side[0].fault.manifest, FK_STR("num")));
+    CHECK_U64(fk__mail_reason(p.side[0].err), FK_REASON_NO_CODEC);
     fk_out unknown = { &fk_type_receive_timeout, "" };
     CHECK_ERR(fk_send(sys_a(), there, unknown), FK_E_NO_CODEC);
     static char large[8192];
     CHECK_ERR(fk_send(sys_a(), there, FK_BYTES_AT(((fk_str){ large, sizeof(large) }))), FK_E_LIMIT);
+    CHECK_U64(fk__mail_reason(p.side[0].err), FK_REASON_TOO_LARGE);
     post_run(&p);
     CHECK_U64(at_b.count, 0);
     post_stop(&p);
