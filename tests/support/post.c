@@ -14,19 +14,16 @@ static uint32_t side_of(const fk_system *sys)
     return sys == office->side[0].o.r.sys ? 0 : 1;
 }
 
-/* As the remote part's own, but at once. */
-static fk_err post_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, fk_node *node)
+/* The letter is written at once; the node is taken. */
+static fk_err letter_write(fk_local *local, fk_letter *letter)
 {
     post *p = office;
     uint32_t from = side_of(local->sys);
     post_side *side = &p->side[from];
-    fk_letter letter = { .node = node, .to = to };
-    (void)ctx;
-    (void)proxy;
     CHECK(p->written < POST_FRAMES);
     post_frame *frame = &p->frame[p->written];
     frame->from = from;
-    fk_err err = fk__mail_write(side->mail, &side->peer, &letter, false, frame->bytes,
+    fk_err err = fk__mail_write(side->mail, &side->peer, letter, false, frame->bytes,
                                 sizeof(frame->bytes), &frame->len, &side->fault);
     if (err == FK_OK) {
         p->written++;
@@ -36,9 +33,25 @@ static fk_err post_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, 
         CHECK_ERR(side->fault.err, err);
         CHECK(side->fault.message != NULL);
     }
-    fk__node_drop_contents(&local->cache, node);
-    fk__node_free(&local->cache, node);
+    fk__node_drop_contents(&local->cache, letter->node);
+    fk__node_free(&local->cache, letter->node);
     return err;
+}
+
+/* Instead of the remote part's own. */
+static fk_err post_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, fk_node *node)
+{
+    (void)ctx;
+    (void)proxy;
+    return letter_write(local, &(fk_letter){ .node = node, .to = to });
+}
+
+static fk_err post_select(void *ctx, fk_local *local, const fk_expression *e, fk_node *node)
+{
+    post_side *side = &office->side[side_of(local->sys)];
+    fk_letter_path path = { .authority = &side->authority, .expression = *e };
+    (void)ctx;
+    return letter_write(local, &(fk_letter){ .node = node, .path = &path });
 }
 
 static void side_start(post *p, uint32_t i, const post_config *config)
@@ -61,6 +74,7 @@ static void side_start(post *p, uint32_t i, const post_config *config)
     side->authority.key =
         (fk_authority_key){ fk_str_of(NAMES[1 - i]), FK_STR("10.0.0.1"), (uint16_t)(1001 - i) };
     side->o.r.sys->remote.send = post_send;
+    side->o.r.sys->remote.select = post_select;
 }
 
 void post_start(post *p, post_config config)

@@ -184,6 +184,29 @@ TEST(mail_looks_for_proxies_it_uses_now_and_then)
     post_stop(&p);
 }
 
+TEST(mail_turns_refs_into_texts_and_back)
+{
+    char text[128];
+    fk_ref back = FK_REF_NONE;
+    start();
+    fk_mail *mail = p.side[0].mail;
+    fk_local *local = fk__local_enter(sys_a());
+    fk_ref refs[] = { here, there };
+    for (int i = 0; i < 2; i++) {
+        size_t len = fk__mail_text(mail, local, refs[i], text, sizeof(text));
+        CHECK(len > 0 && len < sizeof(text));
+        CHECK_U64(fk__mail_text(mail, local, refs[i], text, len - 1), len); /* does not fit */
+        CHECK_OK(fk__mail_ref(mail, local, (fk_str){ text, len }, &back));
+        CHECK(fk_ref_equal(back, refs[i]));
+    }
+    CHECK_U64(fk__mail_text(mail, local, FK_REF_NONE, text, sizeof(text)), 0);
+    CHECK_OK(fk__mail_ref(mail, local, FK_STR(""), &back));
+    CHECK(fk_ref_is_none(back));
+    CHECK_ERR(fk__mail_ref(mail, local, FK_STR("here"), &back), FK_E_SCHEME);
+    fk__local_leave(local);
+    post_stop(&p);
+}
+
 /* ---- compression ---------------------------------------------------------------------------------------- */
 
 TEST(mail_compresses_what_comes_often)

@@ -35,10 +35,11 @@ static void send_selected(const char *elements, uint32_t count, uint64_t uid, fk
     post_frame *frame = &p.frame[p.written];
     post_side *a = &p.side[0];
     fk_authority *b = &a->authority;
-    fk_letter_path path = {
-        .authority = b,
-        .expression = { .elements = fk_str_of(elements), .uid = uid, .count = count },
-    };
+    fk_letter_path path = { .authority = b,
+                            .expression = { .anchor = FK_ANCHOR_ROOT,
+                                            .elements = fk_str_of(elements),
+                                            .uid = uid,
+                                            .count = count } };
     fk_local *local = fk__local_enter(a->o.r.sys);
     fk_node *node = fk__node_create(&local->cache, what);
     node->sender = fk__sender_pack(here.slot, here.generation);
@@ -85,6 +86,27 @@ TEST(mail_of_a_selection_reaches_what_it_selects)
     check_counts(3, 3);
     CHECK(x1.type == &fk_type_fk_ref);
     observer_letters(&p.side[1].o, 0);
+    post_stop(&p);
+}
+
+TEST(mail_of_a_selection_that_the_program_sends)
+{
+    start((post_config){ 0 });
+    fk_system *sys = p.side[0].o.r.sys;
+    CHECK_OK(fk_select_send_from(sys, here, FK_STR("fraktor://b@10.0.0.1:1001/user/x?"), here,
+                                 FK_TEXT("both")));
+    check_counts(1, 1);
+    CHECK_OK(fk_select_send_from(sys, here, FK_STR("fraktor.tcp://b@10.0.0.1:1001/user/x2"), here,
+                                 FK_TEXT("a plain path")));
+    check_counts(1, 2);
+    post_stop(&p);
+    post_start(&p, (post_config){ .rules = FK_RULES_PEKKO }); /* there it is a selection, too */
+    spawn(1, "x1", &x1);
+    sys = p.side[0].o.r.sys;
+    CHECK_OK(fk_select_send(sys, FK_STR("pekko.tcp://b@10.0.0.1:1001/user/x1"), FK_TEXT("x")));
+    CHECK_U64(post_last(&p).serializer, FK_SERIALIZER_SELECTION);
+    post_run(&p);
+    CHECK_U64(x1.count, 1);
     post_stop(&p);
 }
 

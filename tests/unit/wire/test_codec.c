@@ -10,6 +10,7 @@
 #include "support/hex.h"
 #include "support/test.h"
 #include "support/tsv.h"
+#include "wire/codec.h"
 
 typedef struct deposit {
     uint8_t kind;
@@ -413,4 +414,67 @@ TEST(codecs_are_as_many_as_there_is_room_for)
     CHECK(writer == &codec[0]); /* the first one writes */
     free(memory);
     memory = NULL;
+}
+
+/* ---- references ------------------------------------------------------------------------------------ */
+
+typedef struct letter {
+    uint16_t number;
+    fk_ref from;
+    fk_ref copies[2];
+} letter;
+FK_MESSAGE(letter);
+FK_CODEC_STRUCT(letter, 1, FK_FIELD(letter, number), FK_FIELD(letter, from),
+                FK_FIELD_ARRAY(letter, copies));
+
+/* Slot n is n letters; anything longer than nine is not known. */
+static size_t text_of_ref(void *ctx, fk_ref ref, char *buf, size_t size)
+{
+    (void)ctx;
+    if (ref.slot <= size) memset(buf, 'r', ref.slot);
+    return ref.slot;
+}
+
+static fk_err ref_of_text(void *ctx, fk_str text, fk_ref *out)
+{
+    (void)ctx;
+    *out = (fk_ref){ (uint32_t)text.len, 1, 1 };
+    return text.len <= 9 ? FK_OK : FK_E_NAME;
+}
+
+TEST(codec_of_a_struct_with_references)
+{
+    static const fk_codec_refs REFS = { NULL, text_of_ref, ref_of_text };
+    letter sent = { 7, { 3, 1, 1 }, { { 9, 1, 1 }, FK_REF_NONE } }, got;
+    unsigned char bytes[64];
+    fk_codec_fault fault;
+    size_t size;
+    CHECK_OK(fk__codec_measure(&fk_codec_letter, &REFS, &sent, sizeof(sent), &size));
+    CHECK_U64(size, 20 + 2 + (2 + 3) + (2 + 9) + 2);
+    CHECK_OK(fk__codec_encode(&fk_codec_letter, &REFS, &sent, sizeof(sent), bytes, size));
+    fk_str all = { (const char *)bytes, size };
+    CHECK_OK(fk__codec_decode(&fk_codec_letter, &REFS, all, &got, &fault));
+    CHECK(got.number == 7 && got.from.slot == 3 && got.copies[0].slot == 9);
+    CHECK(fk_ref_is_none(got.copies[1]));
+    for (size_t cut = 0; cut < size; cut++) {
+        CHECK(fk__codec_decode(&fk_codec_letter, &REFS, (fk_str){ all.ptr, cut }, &got, &fault) !=
+              FK_OK);
+        fk_str less = { all.ptr, cut }; /* and if the header agrees */
+        unsigned char copy[64];
+        memcpy(copy, bytes, size);
+        if (cut >= 20) fk__store32(copy + 4, (uint32_t)(cut - 20));
+        less.ptr = (const char *)copy;
+        CHECK(fk__codec_decode(&fk_codec_letter, &REFS, less, &got, &fault) != FK_OK);
+    }
+    sent.copies[0].slot = 10;
+    CHECK_ERR(fk__codec_encode(&fk_codec_letter, &REFS, &sent, sizeof(sent), bytes, size),
+              FK_E_STATE); /* not what was measured */
+    CHECK_OK(fk__codec_measure(&fk_codec_letter, &REFS, &sent, sizeof(sent), &size));
+    CHECK_OK(fk__codec_encode(&fk_codec_letter, &REFS, &sent, sizeof(sent), bytes, size));
+    all.len = size;
+    CHECK_ERR(fk__codec_decode(&fk_codec_letter, &REFS, all, &got, &fault), FK_E_NAME);
+    CHECK_U64(fault.at, 20 + 2 + 2 + 3);
+    /* Only a system knows what a reference is. */
+    CHECK_ERR(fk_codec_measure(&fk_codec_letter, &sent, sizeof(sent), &size), FK_E_UNSUPPORTED);
+    CHECK_ERR(fk_codec_decode(&fk_codec_letter, all, &got, &fault), FK_E_UNSUPPORTED);
 }
