@@ -319,7 +319,7 @@ static void part(fk_driver *driver)
         for (fk_line *line = driver->lines; line != NULL; line = line->all_next) {
             if (line_counts(line)) fk__line_owe(driver, line, FK_CONTROL_TERMINATING);
         }
-        fk__driver_due(driver, driver->parting_at);
+        fk__driver_due(driver, driver->now); /* there may be nobody to wait for */
     } else if (driver->parting == FK_PARTING_SAID) {
         driver->parting = FK_PARTING_DONE;
         fk__agent_parted(driver);
@@ -356,10 +356,17 @@ static void outbox_tick(fk_driver *driver, fk_line *line)
     }
 }
 
+/* As soon as there is anybody to be told of anything. */
+static bool needs_agent(fk_driver *driver)
+{
+    return driver->lines != NULL && fk__half_load(&driver->is_hooked, FK_ACQUIRE) == 0;
+}
+
 /* All that may be due; also finds out when the next of it is. */
 static void tick(fk_driver *driver)
 {
     driver->next_at = FK_NEVER;
+    if (needs_agent(driver)) fk__driver_due(driver, driver->agent_at);
     fk__guests_tick(driver);
     for (fk_line *line = driver->lines; line != NULL; line = line->all_next) {
         for (uint32_t kind = FK_STREAM_CONTROL; kind < FK_STREAM_COUNT; kind++) {
@@ -390,7 +397,7 @@ fk_time fk__driver_run(fk_driver *driver, fk_time now)
 {
     driver->now = now;
     if (!driver->is_started) return FK_NEVER;
-    if (fk_ref_is_none(driver->agent)) fk__agent_start(driver);
+    if (needs_agent(driver) && driver->agent_at <= now) fk__agent_start(driver);
     if (fk__half_load(&driver->is_poked, FK_RELAXED) != 0) {
         fk__half_swap(&driver->is_poked, 0, FK_ACQ_REL);
         driver->next_at = 0;

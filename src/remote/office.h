@@ -107,6 +107,7 @@ struct fk_driver {
     fk_time next_at; /* when the first of all that is due */
     fk_scold scold[FK_SCOLD_COUNT];
     fk_ref agent;
+    fk_time agent_at; /* when to try again, until it has begun */
     fk_parting parting;
     fk_time parting_at;
     char watcher_path[FK_ADDRESS_MAX + 32]; /* our /system/remote-watcher */
@@ -116,6 +117,7 @@ struct fk_driver {
     fk_word busy;     /* stack of lines to look at */
     fk_word stopped;  /* stack of fk_subject that have ended */
     fk_half is_poked; /* a step of an authority was made by somebody else */
+    fk_half is_hooked; /* the agent has begun */
     fk_half is_asked; /* the agent has been told of the end of the system */
 };
 
@@ -211,7 +213,7 @@ void fk__bonds_fini_all(fk_driver *driver);
 
 /* ---- agent.c */
 
-/* Makes the agent, unless there is one. */
+/* Makes the agent, unless there is one, and has it begin; again and again until is_hooked. */
 void fk__agent_start(fk_driver *driver);
 /* The agent is to watch a subject, which comes back by driver->stopped. False: no memory. */
 FK_MUST_USE bool fk__agent_watch(fk_driver *driver, fk_subject *subject);

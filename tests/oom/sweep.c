@@ -559,6 +559,10 @@ static uint64_t run(const scenario *what, bool direct, bool stays, uint64_t at)
     if (what->workers >= SWEEP_LISTENS) {
         config.remoting.enabled = true;
         config.remoting.host = "127.0.0.1";
+        config.remoting.give_up_after = FK_MINUTES(10);
+        config.remoting.compress_every = FK_MILLIS(100);
+        config.remoting.heartbeat_every = FK_MILLIS(50);
+        config.remoting.reconnect_max = FK_MILLIS(200);
     }
     if (what->name[0] == '@') { /* a system that others can write to */
         config.remoting.host = "10.0.0.1";
@@ -586,6 +590,7 @@ static uint64_t run(const scenario *what, bool direct, bool stays, uint64_t at)
     uint64_t refused = atomic_load(&s.r.refused);
     rig_fault(&s.r, 0, false);
     if (refused == 0) CHECK_U64(s.failed, 0);
+    if (s.finish != NULL) s.finish(&s);
     check_usable(&s, workers);
     rig_stop(&s.r);
     CHECK_U64(atomic_load(&s.dropped), atomic_load(&s.made));
@@ -623,9 +628,10 @@ TEST(sweep_every_allocation_of_every_scenario)
     }
     static const scenario *const MORE[] = { SWEEP_PATHS,   SWEEP_SHUTDOWN,    SWEEP_EVENTS,
                                             SWEEP_LIVES,   SWEEP_SUPERVISION, SWEEP_ASK,
-                                            SWEEP_ROUTERS, SWEEP_MAIL,        SWEEP_NET };
+                                            SWEEP_ROUTERS, SWEEP_MAIL,        SWEEP_NET,
+                                            SWEEP_REMOTE };
     size_t groups = sizeof(MORE) / sizeof(MORE[0]);
-    if (!sweep_has_network()) groups--;
+    if (!sweep_has_network()) groups -= 2;
     for (size_t i = 0; i < groups; i++) {
         for (const scenario *what = MORE[i]; what->name != NULL; what++, scenarios++) {
             all += sweep_in_all_ways(what);

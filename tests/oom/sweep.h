@@ -16,6 +16,7 @@ typedef struct sweep {
     _Atomic bool open, passed; /* a gate for threads */
     probe probe;
     fk_ref target;
+    void (*finish)(struct sweep *s); /* what is to be done with memory again; NULL: nothing */
 } sweep;
 
 enum { SWEEP_LISTENS = 1 << 16 };
@@ -42,6 +43,8 @@ extern const scenario SWEEP_ASK[];
 /* sweep_net.c: the same, with sockets; only if there are any. */
 extern const scenario SWEEP_NET[];
 bool sweep_has_network(void);
+/* sweep_remote.c: the same, with another system. */
+extern const scenario SWEEP_REMOTE[];
 /* sweep_routers.c: the same. */
 extern const scenario SWEEP_ROUTERS[];
 
