@@ -122,10 +122,10 @@ static void talk(sweep *s)
     CHECK_OK(fk_spawn(other.r.sys, FK_STR(""), &(fk_props){ .receive = doer_receive }, &watcher));
     watch(&other.r, watcher, &here);
     (void)!fk_send(other.r.sys, here, FK_BYTES_AT(((fk_str){ large, LARGE })));
-    for (int i = 0; i < ROUNDS; i++) { /* often enough for their names to become numbers */
-        if (is_found)
-            (void)!fk_send_from(s->r.sys, there, s->doer, FK_BYTES_AT(((fk_str){ "x", 1 })));
-        both(s, 1);
+    for (int i = 0; i < ROUNDS * 8; i++) { /* often enough for names to become numbers */
+        fk_str x = { "x", 1 };
+        if (is_found) (void)!fk_send_from(s->r.sys, there, s->doer, FK_BYTES_AT(x));
+        if (i % 8 == 0) both(s, 1);
     }
     if (fk_resolve(s->r.sys, FK_STR("/user/box"), &mortal, NULL) == FK_OK) {
         fk_stop(s->r.sys, mortal);
