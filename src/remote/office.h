@@ -114,11 +114,11 @@ struct fk_driver {
     uint32_t watcher_path_len;
 
     /* Any thread. */
-    fk_word busy;     /* stack of lines to look at */
-    fk_word stopped;  /* stack of fk_subject that have ended */
-    fk_half is_poked; /* a step of an authority was made by somebody else */
+    fk_word busy;      /* stack of lines to look at */
+    fk_word stopped;   /* stack of fk_subject that have ended */
+    fk_half is_poked;  /* a step of an authority was made by somebody else */
     fk_half is_hooked; /* the agent has begun */
-    fk_half is_asked; /* the agent has been told of the end of the system */
+    fk_half is_asked;  /* the agent has been told of the end of the system */
 };
 
 static inline bool fk__stream_is_control(const fk_stream *stream)
