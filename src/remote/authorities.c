@@ -55,6 +55,7 @@ static void info_fill(const fk_authority *a, fk_time now, fk_authority_info *out
 fk_err fk_authority_state(fk_system *sys, fk_str address, fk_authority_info *out)
 {
     fk_path path;
+    if (out == NULL) return FK_E_INVALID;
     FK_TRY(address_parse(sys, address, &path));
     fk_remote *remote = fk__remote_of(sys);
     fk_authority_key key = address_key(&path);
@@ -88,6 +89,7 @@ fk_err fk_authority_each(fk_system *sys, fk_authority_fn fn, void *user)
     if (size != 0) err = fk__mem_alloc(&sys->mem, size, FK_SITE("list of authorities"), &memory);
     authority_entry *entry = memory;
     while (err == FK_OK && (a = fk__authority_after(&remote->table, a)) != NULL) {
+        FK_ASSERT(entry != NULL && count < remote->table.count);
         info_fill(a, now, &entry[count].info);
         entry[count].len = fk__remote_address(remote, a, entry[count].address).len;
         count++;

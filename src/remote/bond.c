@@ -251,11 +251,12 @@ static void rewatch(fk_driver *driver, fk_line *line)
 
 static void act_on(fk_driver *driver, fk_watcher_effects *effects)
 {
-    /* An actor here that has stopped may concern many. */
-    fk_line *line = effects->node != NULL ? line_of(effects->node) : NULL;
-    if (effects->must_rewatch) rewatch(driver, line);
-    if (effects->must_heartbeat) fk__line_owe(driver, line, FK_CONTROL_HEARTBEAT);
-    if (effects->must_quarantine) quarantine(driver, line, effects->uid);
+    if (effects->node != NULL) { /* an actor here that has stopped may concern many */
+        fk_line *line = line_of(effects->node);
+        if (effects->must_rewatch) rewatch(driver, line);
+        if (effects->must_heartbeat) fk__line_owe(driver, line, FK_CONTROL_HEARTBEAT);
+        if (effects->must_quarantine) quarantine(driver, line, effects->uid);
+    }
     if (effects->has_ended) ends_tell(driver);
     fk__driver_due(driver, fk__watcher_next(&driver->watcher));
 }

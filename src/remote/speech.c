@@ -232,6 +232,7 @@ static void renew(fk_driver *driver, fk_line *line)
 /* An authority has a completed handshake. */
 static void accepted(fk_driver *driver, fk_line *line, fk_door_effects *effects, bool is_response)
 {
+    FK_ASSERT(effects->origin != NULL);
     bool is_new = line->uid != 0 && line->uid != effects->origin->uid;
     line->uid = effects->origin->uid;
     if (is_new) renew(driver, line);
@@ -263,6 +264,7 @@ static void door_refuse(fk_driver *driver, const fk_guest *guest, fk_line *line,
  * late, and would come out of order. */
 static void greet(fk_driver *driver, fk_guest *guest, fk_origin *origin)
 {
+    FK_ASSERT(origin != NULL);
     for (fk_guest *other = driver->guests; other != NULL; other = other->next) {
         bool is_same = other->uid == origin->uid && other->origin == origin &&
                        other->deframer.stream == guest->deframer.stream;
