@@ -225,22 +225,38 @@ static bool is_type(const char *word)
     return false;
 }
 
+/* A negative number after the word for one is no option: taken out of argv before options are looked
+ * for. NULL: there is none. */
+static const char *negative_take(int *argc, char **argv)
+{
+    for (int i = 2; i < *argc && strcmp(argv[i], "--") != 0; i++) {
+        bool is_number = strcmp(argv[i - 1], "int") == 0 || strcmp(argv[i - 1], "long") == 0;
+        const char *text = argv[i];
+        if (!is_number || text[0] != '-' || text[1] < '0' || text[1] > '9') continue;
+        memmove(&argv[i], &argv[i + 1], (size_t)(*argc - i) * sizeof argv[0]); /* with the NULL */
+        --*argc;
+        return text;
+    }
+    return NULL;
+}
+
 static int command(int argc, char **argv, bool asks)
 {
     static post_value value;
     post_options options = { .command = argv[0], .request = { .wants_answer = asks } };
+    const char *negative = negative_take(&argc, argv);
     int code = parse(argc, argv, &options);
     if (code != CLI_OK || options.helped) return code;
-    int count = argc - optind;
+    int words = argc - optind, count = words + (negative != NULL);
     if (count < 2)
         return cli_usage_error(argv[0], "to whom, and what? It takes a path and a value");
     bool has_type = count == 3;
-    if (count > 3) return cli_usage_error(argv[0], "too much: '%s'", argv[optind + 3]);
+    if (count > 3) return cli_usage_error(argv[0], "too much: '%s'", argv[argc - 1]);
     if (has_type && !is_type(argv[optind + 1])) {
         return cli_usage_error(argv[0], "'%s' is not text, int, long or bytes", argv[optind + 1]);
     }
     const char *type = has_type ? argv[optind + 1] : "";
-    const char *text = argv[argc - 1];
+    const char *text = negative != NULL ? negative : argv[argc - 1];
     if (!post_value_read(type, text, &value, &options.request.msg)) {
         return cli_usage_error(argv[0], "'%.60s' is not a value of type %s", text, type);
     }

@@ -132,6 +132,9 @@ static void put_fields(fk_line *line, fk_system *sys, const fk_event *event)
         fk__line_chars(line, "directive", fk_directive_name(event->directive));
         fk__line_number(line, "count", event->count);
     }
+    if (event->kind == FK_EVENT_REMOTE && event->count != 0) {
+        fk__line_number(line, "suppressed", event->count); /* before it reached us */
+    }
     put_actor(line, sys, "by", event->other);
     if (event->text.len != 0) fk__line_text(line, "text", event->text);
     fk__line_chars(line, "from", event->from);

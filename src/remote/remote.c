@@ -108,9 +108,14 @@ fk_err fk__remote_authority(fk_remote *remote, const fk_path *path, fk_authority
     return fk__authority_get(&remote->table, &key, fk__system_now(remote->sys), effects, out);
 }
 
-static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *path, bool is_held,
+/* One actor has one reference, however it is written: where the scheme does not count, as addresses are
+ * (fk__remote_address). */
+static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *given, bool is_held,
                         fk_ref *out)
 {
+    fk_path own = *given;
+    const fk_path *path = &own;
+    if (own.rules == FK_RULES_FRAKTOR) own.scheme = FK_SCHEME_TCP;
     fk_authority_effects effects = { .authority = NULL };
     fk_authority *authority;
     fk_remote_proxy *proxy;

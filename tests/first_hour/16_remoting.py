@@ -5,7 +5,6 @@ killed: the association goes from connected to unresolved, what is sent waits up
 delivered in order when the peer is back."""
 
 import argparse
-import json
 import re
 import sys
 
@@ -13,13 +12,6 @@ sys.dont_write_bytecode = True
 from nodes import Node, check, command, until
 
 LIMIT = 1000
-
-
-def association(node, address):
-    lines = command(node.program, "assoc", "--node", node.address, "--json").stdout.splitlines()
-    found = [a for a in map(json.loads, lines) if a["address"] == address]
-    check(len(found) == 1, f"{address} is not among them", "\n".join(lines))
-    return found[0]
 
 
 def main():
@@ -42,22 +34,22 @@ def main():
     sink = f"{peer.address}/user/sink"
     check(node.admin(f"send 10 {sink}") == "taken=10 refused=0 first=FK_OK", "not all were taken")
     until("ten messages", lambda: "count=10 first=1 last=10 gaps=0 backwards=0" == peer.sink())
-    a = association(node, peer.address)
+    a = node.association(peer.address)
     check(a["state"] == "connected" and a["uid"] == peer.uid, "not connected", str(a))
 
     peer.kill()
-    node.until_logged(rf"name=authority .*{peer.address}.* from=connected to=unresolved")
+    node.until_state(peer.address, "unresolved")
     answer = node.admin(f"send {LIMIT + 500} {sink}")
     check(answer == f"taken={LIMIT} refused=500 first=FK_E_FULL", "not up to the limit", answer)
-    a = association(node, peer.address)
+    a = node.association(peer.address)
     check(a["state"] == "unresolved" and a["deferred"] == LIMIT, "not deferred", str(a))
-    until("attempts, with a delay", lambda: association(node, peer.address)["failures"] >= 2)
+    until("attempts, with a delay", lambda: node.association(peer.address)["failures"] >= 2)
 
     peer.start()
-    node.until_logged(rf"name=authority .*{peer.address}.* from=unresolved to=connected", 2)
+    node.until_state(peer.address, "connected")
     until("all that waited, in order",
           lambda: f"count={LIMIT} first=1 last={LIMIT} gaps=0 backwards=0" == peer.sink())
-    a = association(node, peer.address)
+    a = node.association(peer.address)
     check(a["deferred"] == 0 and a["incarnation"] == 2, "something is left", str(a))
     node.stop()
     peer.stop()

@@ -39,7 +39,7 @@ def main():
     until("a message", lambda: peer.sink().startswith("count=1 "))
 
     command(program, "quarantine", "set", f"demo@127.0.0.1:{peer.port}", "--node", node.address)
-    node.until_logged(rf'name=authority .*{peer.address}.* from=connected to=quarantine')
+    node.until_state(peer.address, "quarantine")
     for _ in range(5):
         answer = node.ask("admin", "tell 2")
         check(answer.startswith("error FK_E_QUARANTINED"), "not refused", answer)
@@ -48,13 +48,16 @@ def main():
     command(program, "quarantine", "set", peer.address, "--node", node.address, expect=1)
 
     command(program, "quarantine", "clear", peer.address, "--force", "--node", node.address)
-    node.until_logged(rf"name=authority .*{peer.address}.* from=quarantine to=connected")
+    node.until_state(peer.address, "connected")
+    # The peer was told, and has quarantined the node in turn.
+    command(program, "quarantine", "clear", node.address, "--force", "--node", peer.address)
     node.admin("tell 2")
     until("a message after the quarantine", lambda: peer.sink().startswith("count=2 "))
     command(program, "quarantine", "clear", peer.address, "--node", node.address, expect=1)
 
     command(program, "quarantine", "set", peer.address, "--node", node.address)
-    node.until_logged(rf'{peer.address}.* from=quarantine to=unresolved .*"quarantine is over"')
+    node.until_state(peer.address, "quarantine")
+    until("its end", lambda: node.association(peer.address)["state"] != "quarantine")
     node.stop()
     peer.stop()
 

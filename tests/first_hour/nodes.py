@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the scripts about remoting share: nodes that are started and killed, and the commands."""
 
+import json
 import os
 import re
 import socket
@@ -99,6 +100,16 @@ class Node:
 
     def sink(self):
         return self.ask("sink", "?")
+
+    def association(self, address):
+        lines = command(self.program, "assoc", "--node", self.address, "--json").stdout.splitlines()
+        found = [a for a in map(json.loads, lines) if a["address"] == address]
+        check(len(found) == 1, f"{address} is not among them", "\n".join(lines))
+        return found[0]
+
+    def until_state(self, address, state):
+        """Not by the log, which is limited: every command is a system that comes and goes."""
+        until(f"{address} is {state}", lambda: self.association(address)["state"] == state)
 
     def until_logged(self, pattern, count=1):
         until(f"a line in the log: {pattern}",

@@ -188,6 +188,20 @@ TEST(log_line_of_supervision_says_who_why_and_what)
     desk_end();
 }
 
+TEST(log_line_of_remoting_says_how_many_were_not_told)
+{
+    fk_event event = { .kind = FK_EVENT_REMOTE, .text = FK_STR("10.0.0.1:1"), .reason = "garbage" };
+    desk_start((fk_log_config){ 0 });
+    fk__event(D.r.sys, NULL, &event);
+    event.count = 41;
+    fk__event(D.r.sys, NULL, &event);
+    desk_lines(2);
+    CHECK(strstr(D.line[0], "name=remote text=10.0.0.1:1 reason=garbage") != NULL);
+    CHECK(strstr(D.line[0], "suppressed") == NULL);
+    CHECK(strstr(D.line[1], "suppressed=41 text=10.0.0.1:1 reason=garbage") != NULL);
+    desk_end();
+}
+
 /* ---- what is left out ---------------------------------------------------------------------------- */
 
 static void letters(size_t count)

@@ -111,8 +111,9 @@ TEST(mail_says_who_sent_it_and_answers_get_back)
     char path[128];
     fk_path_of(sys_b(), at_b.sender, path, sizeof(path));
     char own[128];
-    fk_path_of(sys_a(), here, own, sizeof(own));
-    CHECK_STR(path, own); /* with its uid */
+    fk_path_of(sys_a(), here, own, sizeof(own)); /* with its uid */
+    CHECK(strncmp(path, "fraktor.tcp://", 14) == 0);
+    CHECK_STR(path + strlen("fraktor.tcp"), own + strlen("fraktor"));
     CHECK_OK(fk_send(sys_b(), at_b.sender, FK_TEXT("!")));
     post_run(&p);
     CHECK_U64(at_a.count, 1);
@@ -187,7 +188,7 @@ TEST(mail_identify_is_answered_by_the_other_side)
     CHECK_U64(identity()->id, UINT64_MAX - 5);
     char path[128];
     fk_path_of(sys_a(), identity()->ref, path, sizeof(path));
-    CHECK(strstr(path, "fraktor://b@10.0.0.1:1001/user/there#") == path);
+    CHECK(strstr(path, "fraktor.tcp://b@10.0.0.1:1001/user/there#") == path);
     CHECK_OK(fk_send_from(sys_a(), post_ref(&p, 1, "/user/nobody"), here, FK_IDENTIFY(2)));
     post_run(&p);
     CHECK_U64(identity()->id, 2);

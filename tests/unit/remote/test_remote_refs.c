@@ -43,6 +43,15 @@ TEST(remote_ref_survives_being_stopped)
     rig_stop(&o.r);
 }
 
+TEST(remote_ref_is_one_however_the_scheme_is_written)
+{
+    fk_ref again, ref = start((fk_system_config){ 0 });
+    CHECK_OK(fk_resolve(o.r.sys, FK_STR("fraktor://other@10.0.0.9:2552/user/a"), &again, NULL));
+    CHECK(fk_ref_equal(ref, again));
+    observer_check_path(&o, again, PATH);
+    rig_stop(&o.r);
+}
+
 TEST(remote_ref_as_an_anchor_leads_nowhere)
 {
     static const char *const TEXTS[] = { "x", "*", "../b", "x/y" };
