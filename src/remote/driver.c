@@ -249,6 +249,9 @@ static void streams_settle(fk_driver *driver, fk_line *line, const fk_authority 
     bool is_stale = seen->is_attempting && !seen->is_open && control->attempt != seen->attempt;
     if (is_stale) fk__stream_close(driver, control, false);
     if (is_wanted) fk__stream_open(driver, control);
+    /* Who is told that it is quarantined is not greeted: it would refuse that if it has quarantined us,
+     * say so, and be refused, without end. */
+    control->is_notice = is_out && !does_pierce;
     for (uint32_t kind = FK_STREAM_ORDINARY; kind < FK_STREAM_COUNT; kind++) {
         fk_stream *stream = &line->stream[kind];
         if (seen->is_open && stream->ready.first != NULL) fk__stream_open(driver, stream);
@@ -257,7 +260,8 @@ static void streams_settle(fk_driver *driver, fk_line *line, const fk_authority 
     for (uint32_t kind = FK_STREAM_CONTROL; kind < FK_STREAM_COUNT; kind++) {
         fk__stream_pump(driver, &line->stream[kind]);
     }
-    bool is_over = is_out && line->owed == 0 && control->is_connected && !does_pierce;
+    bool is_over =
+        is_out && line->owed == 0 && control->is_connected && control->len == 0 && !does_pierce;
     if (!is_wanted || is_over) {
         fk__stream_close(driver, control, true);
     }

@@ -156,6 +156,30 @@ static bool is_admitted(fk_driver *driver, const fk_guest *guest, bool is_quiet)
     return false;
 }
 
+/* Somebody who has not been greeted. A notice of quarantine comes without a handshake, by a connection
+ * of its own; of whom it is its uid says, which nobody else knows. */
+static bool take_unmet(fk_driver *driver, fk_guest *guest, const fk_wire_envelope *envelope,
+                       fk_wire_fault *fault)
+{
+    fk_origin *origin = NULL, *before = guest->origin;
+    bool must_notify;
+    bool is_notice = envelope->serializer == FK_SERIALIZER_CONTROL &&
+                     fk__wire_equal(envelope->manifest.text, FK_STR("a"));
+    if (is_notice) {
+        fk__remote_lock(driver->remote);
+        (void)!fk__door_admit(&driver->door, envelope->uid, true, &origin, &must_notify);
+        fk__remote_unlock(driver->remote);
+    }
+    if (origin == NULL) {
+        stranger(driver, guest, "a frame of a system that was never met");
+        return true;
+    }
+    guest->origin = origin;
+    bool is_good = fk__speech_hear(driver, guest, envelope, fault);
+    guest->origin = before;
+    return is_good;
+}
+
 /* False: the connection is of no use any more. */
 static bool take_frame(fk_driver *driver, fk_guest *guest, fk_str frame, fk_wire_fault *fault)
 {
@@ -166,10 +190,8 @@ static bool take_frame(fk_driver *driver, fk_guest *guest, fk_str frame, fk_wire
     bool is_handshake = is_control && (fk__wire_equal(envelope.manifest.text, FK_STR("d")) ||
                                        fk__wire_equal(envelope.manifest.text, FK_STR("e")));
     if (is_handshake) return fk__speech_hear(driver, guest, &envelope, fault);
-    if (guest->origin == NULL || guest->origin->uid != guest->uid) {
-        stranger(driver, guest, "a frame of a system that was never met");
-        return true;
-    }
+    bool is_met = guest->origin != NULL && guest->origin->uid == guest->uid;
+    if (!is_met) return take_unmet(driver, guest, &envelope, fault);
     if (envelope.uid != guest->uid) {
         fk__wire_fail(fault, FK_E_MALFORMED, 4,
                       "the frame names another system than the handshake");

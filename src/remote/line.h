@@ -44,6 +44,7 @@ typedef struct fk_stream {
     uint64_t attempt; /* of the authority, for which it was opened */
     bool is_connected;
     bool wants_request; /* a HandshakeReq goes next */
+    bool is_notice;     /* only to say that somebody is quarantined: nobody is greeted */
     bool is_lent;       /* the buffer is with the transport */
     unsigned char *buffer;
     uint32_t size, len;

@@ -56,6 +56,10 @@ typedef struct fk_sysparcel {
 /* No frame with one of these is larger. */
 #define FK_SYSPARCEL_MAX 8192u
 
+/* Nor any other frame of a control stream, whatever the config's frame_max: for whoever takes messages
+ * of 4 KiB only may still be watched, and has a table of names. */
+#define FK_CONTROL_FRAME_MAX ((uint32_t)32 << 10)
+
 /* What others can bring about without end is told once a second at most, with a count. */
 typedef enum fk_scold_kind {
     FK_SCOLD_BYTES,    /* bytes that are not the protocol's */

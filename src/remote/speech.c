@@ -12,9 +12,13 @@
 
 enum {
     TABLE_COUNT = 256, /* names in a table, and bytes of all of them */
-    TABLE_TEXT = 32 << 10,
-    TABLE_TEXT_MAX = 512
+    TABLE_TEXT = 24 << 10,
+    TABLE_TEXT_MAX = 512,
+    TABLE_REST = 4 << 10 /* what a frame with one has besides */
 };
+
+_Static_assert(TABLE_TEXT + TABLE_COUNT * 6 + TABLE_REST <= FK_CONTROL_FRAME_MAX,
+               "a table that is full must fit into a frame, or nothing would come after it");
 
 static const fk_compression_config COMPRESSION = { TABLE_COUNT, TABLE_TEXT_MAX, TABLE_TEXT };
 
@@ -276,7 +280,9 @@ static void greet(fk_driver *driver, fk_guest *guest, fk_origin *origin)
     guest->close_at = FK_NEVER;
     guest->origin = origin;
     guest->uid = origin->uid;
-    guest->deframer.frame_max[FK_STREAM_CONTROL] = driver->config.frame_max;
+    uint32_t most = driver->config.frame_max;
+    guest->deframer.frame_max[FK_STREAM_CONTROL] =
+        most > FK_CONTROL_FRAME_MAX ? most : FK_CONTROL_FRAME_MAX;
     guest->deframer.frame_max[FK_STREAM_ORDINARY] = driver->config.frame_max;
     guest->deframer.frame_max[FK_STREAM_LARGE] = driver->config.frame_max_large;
 }

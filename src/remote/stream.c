@@ -8,7 +8,7 @@
 #include "remote/office.h"
 
 enum {
-    BUFFER_CONTROL = 32 << 10,
+    BUFFER_CONTROL = FK_CONTROL_FRAME_MAX,
     BUFFER_LETTERS = 128 << 10,
     BUFFERS_AT_ONCE = 8 /* then the others have their turn */
 };
@@ -76,12 +76,16 @@ void fk__stream_open(fk_driver *driver, fk_stream *stream)
     fk__stream_lost(driver, stream);
 }
 
-static void stream_reset(fk_stream *stream)
+/* The buffer goes, too: those to whom nothing is sent, of whom there may be many, cost nothing. */
+static void stream_reset(fk_driver *driver, fk_stream *stream)
 {
     fk__handshake_end(&stream->handshake);
     stream->conn = 0;
-    stream->is_connected = stream->wants_request = stream->is_lent = false;
+    stream->is_connected = stream->wants_request = stream->is_lent = stream->is_notice = false;
     stream->len = stream->letters = 0;
+    fk__mem_free(&driver->remote->sys->mem, stream->buffer, stream->size);
+    stream->buffer = NULL;
+    stream->size = 0;
 }
 
 /* Frames that were with the transport, or would have been next, are gone: whether they have arrived
@@ -103,7 +107,7 @@ void fk__stream_close(fk_driver *driver, fk_stream *stream, bool gently)
     fk__map_remove(&driver->conns, stream->conn);
     driver->transport.close(driver->transport.ctx, stream->conn, gently);
     if (!gently || stream->is_lent) tell_lost(driver, stream);
-    stream_reset(stream);
+    stream_reset(driver, stream);
     if (!fk__stream_is_control(stream)) return;
     fk_outbox *outbox = &stream->line->outbox;
     (void)!fk__outbox_step(outbox, &(fk_outbox_event){ .kind = FK_OUTBOX_EVENT_CLOSED },
@@ -120,7 +124,7 @@ void fk__stream_lost(fk_driver *driver, fk_stream *stream)
     bool was_connected = stream->is_connected;
     uint64_t attempt = stream->attempt;
     tell_lost(driver, stream);
-    stream_reset(stream);
+    stream_reset(driver, stream);
     if (fk__stream_is_control(stream)) {
         line->owed = 0; /* whoever misses it asks again */
         fk__line_blunt(driver, line);
@@ -169,7 +173,7 @@ bool fk__stream_frame(fk_driver *driver, fk_stream *stream, const fk_wire_envelo
     size_t size;
     e.uid = driver->uid;
     e.payload = (fk_str){ NULL, payload_len };
-    fk_err err = fk__frame_size(&e, driver->config.frame_max, &size);
+    fk_err err = fk__frame_size(&e, FK_CONTROL_FRAME_MAX, &size);
     if (err != FK_OK || size > stream->size - stream->len) return false;
     *payload = fk__frame_encode(&e, stream->buffer + stream->len);
     stream->len += (uint32_t)size;
@@ -217,12 +221,13 @@ static bool stream_fill(fk_driver *driver, fk_stream *stream)
     if (has_letters || fk__stream_is_control(stream)) {
         may_send = fk__handshake_may_send(&stream->handshake, driver->now, &effects);
     }
-    stream->wants_request = stream->wants_request || effects.must_request;
+    stream->wants_request = (stream->wants_request || effects.must_request) && !stream->is_notice;
     if (stream->wants_request && !fk__speech_request(driver, stream)) return true;
     stream->wants_request = false;
     if (fk__stream_is_control(stream)) return !fk__speech_write(driver, stream);
     if (!has_letters || !may_send) return false;
     stream->used_at = driver->now;
+    fk__driver_due(driver, fk__time_add(driver->now, driver->config.idle_after));
     return letters_write(driver, stream);
 }
 
