@@ -41,14 +41,15 @@ static fk_wire_unique own_unique(const fk_driver *driver)
 
 static bool say(fk_driver *driver, fk_stream *stream, const fk_wire_control *control, fk_str to)
 {
-    bool is_parting = control->kind == FK_CONTROL_TERMINATING;
+    bool is_signed =
+        control->kind == FK_CONTROL_TERMINATING || control->kind == FK_CONTROL_HEARTBEAT_RSP;
     fk_wire_envelope e = { .serializer = FK_SERIALIZER_CONTROL };
     unsigned char *payload;
     size_t size = fk__control_size(control);
     e.manifest.text = fk__control_manifest(control->kind);
     e.recipient.text = to;
-    /* To whom it may answer. */
-    if (is_parting) e.sender.text = (fk_str){ driver->watcher_path, driver->watcher_path_len };
+    /* To whom it may answer; and by whom Pekko tells whose heart it was. */
+    if (is_signed) e.sender.text = (fk_str){ driver->watcher_path, driver->watcher_path_len };
     if (!fk__stream_frame(driver, stream, &e, &payload, size)) return false;
     fk__control_encode(control, payload, size);
     return true;
