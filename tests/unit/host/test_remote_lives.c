@@ -2,6 +2,7 @@
 /* Lives of actors as other systems see them, by two systems over sockets. */
 
 #include <stdio.h>
+#include <string.h>
 
 #include "support/peer.h"
 
@@ -57,4 +58,17 @@ TEST(remote_lives_the_watcher_is_told_of_a_stop_when_nothing_else_is_said)
 TEST(remote_lives_the_watcher_is_told_of_a_stop_by_pekkos_rules)
 {
     stop_while_watched(FK_RULES_PEKKO);
+}
+
+TEST(remote_lives_one_reference_for_an_actor_by_whichever_scheme)
+{
+    char path[160];
+    fk_ref plain;
+    start(FK_RULES_FRAKTOR);
+    CHECK(strncmp(b.address, "fraktor.tcp://", 14) == 0);
+    snprintf(path, sizeof(path), "fraktor://%s/user/box", b.address + 14);
+    CHECK_OK(fk_resolve(a.r.sys, fk_str_of(path), &plain, NULL));
+    CHECK(fk_ref_equal(plain, box));
+    peer_stop(&a);
+    peer_stop(&b);
 }
