@@ -95,6 +95,9 @@ if(FK_CMOCKA AND support_sources)
         cmake_path(GET source PARENT_PATH part)
         cmake_path(GET part FILENAME part)
         string(REGEX REPLACE "^test_" "" name ${name})
+        if(part STREQUAL "sim") # see below: the simulator has its own build of the library
+            continue()
+        endif()
         set(libraries ${FK_TEST_LIBRARIES})
         if(part STREQUAL "testkit")
             list(PREPEND libraries fraktor-testkit)
@@ -217,6 +220,18 @@ if(TARGET fraktor-simlib)
         fk_test_program(${name} ${source} TIMEOUT 120
                         LIBRARIES fraktor-test-support fraktor-simlib ${FK_CMOCKA} m)
         fk_sim_definitions(${name})
+    endforeach()
+
+    fk_glob(sources "tests/unit/sim/test_*.c")
+    if(NOT TARGET fraktor-test-support)
+        set(sources)
+    endif()
+    foreach(source ${sources})
+        cmake_path(GET source STEM name)
+        string(REGEX REPLACE "^test_" "" name ${name})
+        fk_test_program(unit_sim_${name} ${source}
+                        LIBRARIES fraktor-test-support fraktor-simlib ${FK_CMOCKA} m)
+        fk_sim_definitions(unit_sim_${name})
     endforeach()
 
     fk_glob(sources "tests/explorer/h*.c")
