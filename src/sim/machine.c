@@ -68,8 +68,8 @@ static bool holds(fk_machine *m, uint32_t thread)
 /* The actions that are possible now. */
 static uint32_t enabled(fk_machine *m)
 {
-    uint32_t ready = m->alive & ~m->blocked;
-    for (uint32_t rest = m->blocked; rest != 0; rest &= rest - 1) {
+    uint32_t ready = m->alive & ~m->blocked & ~m->frozen;
+    for (uint32_t rest = m->blocked & ~m->frozen; rest != 0; rest &= rest - 1) {
         if (holds(m, lowest(rest))) ready |= rest & -rest;
     }
     uint32_t mask = (ready & ~m->relaxing) | m->buffered << FK_ACTION_FLUSH;
@@ -152,6 +152,7 @@ void fk__machine_reset(fk_machine *m, const fk_machine_config *config)
     m->blocked = 0;
     m->relaxing = 0;
     m->buffered = 0;
+    m->frozen = 0;
     m->is_peeking = false;
     m->is_settling = false;
     m->thread_count = 0;
@@ -159,10 +160,8 @@ void fk__machine_reset(fk_machine *m, const fk_machine_config *config)
     m->steps = 0;
 }
 
-uint32_t fk__machine_spawn(fk_machine *m, fk_machine_thread_fn *fn, void *arg)
+static void thread_begin(fk_machine *m, uint32_t id, fk_machine_thread_fn *fn, void *arg)
 {
-    uint32_t id = m->thread_count;
-    assert(id < FK_MACHINE_THREADS_MAX);
     fk_vthread *t = &m->thread[id];
     if (t->fiber == NULL) t->fiber = fk__fiber_create(FK_FIBER_STACK_SIZE);
     if (t->fiber == NULL) abort();
@@ -171,8 +170,43 @@ uint32_t fk__machine_spawn(fk_machine *m, fk_machine_thread_fn *fn, void *arg)
     t->sleeps_at = NULL;
     fk__fiber_start(t->fiber, thread_main, m);
     m->alive |= fk__machine_bit(id);
+}
+
+uint32_t fk__machine_spawn(fk_machine *m, fk_machine_thread_fn *fn, void *arg)
+{
+    uint32_t id = m->thread_count;
+    assert(id < FK_MACHINE_THREADS_MAX);
+    thread_begin(m, id, fn, arg);
     m->thread_count++;
     return id;
+}
+
+void fk__machine_kill(fk_machine *m, uint32_t thread)
+{
+    uint32_t others = ~fk__machine_bit(thread);
+    assert(thread != m->current);
+    m->alive &= others;
+    m->blocked &= others;
+    m->relaxing &= others;
+    m->buffered &= others;
+    m->frozen &= others;
+    m->thread[thread].buffer.len = 0;
+    m->thread[thread].sleeps_at = NULL;
+}
+
+void fk__machine_revive(fk_machine *m, uint32_t thread, fk_machine_thread_fn *fn, void *arg)
+{
+    assert(thread < m->thread_count);
+    assert((m->alive & fk__machine_bit(thread)) == 0);
+    fk__machine_drain(m, thread);
+    thread_begin(m, thread, fn, arg);
+}
+
+void fk__machine_freeze(fk_machine *m, uint32_t thread, bool is_frozen)
+{
+    uint32_t bit = fk__machine_bit(thread);
+    assert(thread != m->current);
+    m->frozen = is_frozen ? m->frozen | bit : m->frozen & ~bit;
 }
 
 fk_outcome fk__machine_run(fk_machine *m, uint64_t steps)

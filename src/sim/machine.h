@@ -117,6 +117,12 @@ void fk__machine_reset(fk_machine *m, const fk_machine_config *config);
 /* Adds a thread and gives its number. Threads begin when they are first chosen. */
 uint32_t fk__machine_spawn(fk_machine *m, fk_machine_thread_fn *fn, void *arg);
 
+/* Inside a run, about another thread: it is gone, wherever it stands, and what it has stored and
+ * nobody has seen is lost; one that is gone or has returned begins anew; it stands still, or goes on. */
+void fk__machine_kill(fk_machine *m, uint32_t thread);
+void fk__machine_revive(fk_machine *m, uint32_t thread, fk_machine_thread_fn *fn, void *arg);
+void fk__machine_freeze(fk_machine *m, uint32_t thread, bool is_frozen);
+
 /* Runs until something of fk_outcome happens, at most steps actions. After STUCK and PAUSED it
  * may be called again. */
 fk_outcome fk__machine_run(fk_machine *m, uint64_t steps);

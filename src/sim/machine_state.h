@@ -26,7 +26,8 @@ struct fk_machine {
     uint32_t alive;    /* masks of threads: not yet returned, */
     uint32_t blocked;  /* waiting for their cond, */
     uint32_t relaxing; /* in fk__cpu_relax(), */
-    uint32_t buffered; /* with stores in the buffer */
+    uint32_t buffered; /* with stores in the buffer, */
+    uint32_t frozen;   /* left out whatever they could do */
     bool is_peeking;   /* a cond is being evaluated for thread `viewer` */
     bool is_settling;  /* the cond that has ended a wait is evaluated by that thread */
     uint32_t viewer;

@@ -141,6 +141,7 @@ fk_err fk__network_connect(void *port, fk_conn_id conn, fk_str address, uint16_t
     link->maker_id = conn;
     link->give_up_at = net->world.now() + (limit != 0 ? limit : TIMEOUT_DEFAULT);
     fk__link_attempt(net, link);
+    fk__network_touch(net, link);
     return FK_OK;
 }
 
@@ -157,6 +158,7 @@ bool fk__network_write(void *port, fk_conn_id conn, const void *bytes, size_t le
     }
     if (link->is_lent) net->world.fail("contract", "a write while another is under way");
     if (len == 0) net->world.fail("contract", "a write of nothing");
+    fk__network_touch(net, link);
     fk__link_acked(net, link);
     fk__link_put(link, bytes, len);
     if (fk__network_one_in(net, net->config.lazy_in)) {
@@ -208,6 +210,7 @@ void fk__network_close(void *port, fk_conn_id conn, bool gently)
         net->world.fail("contract", "a close of what is closed");
         return;
     }
+    fk__network_touch(net, link);
     if ((conn & FK_CONN_ACCEPTED) == 0) {
         maker_close(net, link, gently);
         return;
@@ -341,10 +344,12 @@ bool fk__network_deliver(fk_network *net, uint32_t host)
 {
     fk_time now = net->world.now();
     uint32_t count = net->link_end;
+    if (fk__network_next(net, host) > now) return false;
     uint32_t start = count > 1 ? fk__network_below(net, count) : 0;
     for (uint32_t i = 0; i < count; i++) {
         fk_link *link = &net->link[(start + i) % count];
-        if (!link->is_used) continue;
+        if (!link->is_used || (link->maker != host && link->other != host)) continue;
+        fk__network_touch(net, link); /* acknowledgements change it, too */
         if (link->maker == host && link->maker_end != FK_LINK_END_GONE &&
             tell_maker(net, link, now)) {
             return true;
@@ -379,9 +384,10 @@ static fk_time other_next(const fk_link *link)
     return link->is_ending ? link->end_at : FK_NEVER;
 }
 
-fk_time fk__network_next(const fk_network *net, uint32_t host)
+fk_time fk__network_next(fk_network *net, uint32_t host)
 {
     fk_time next = FK_NEVER;
+    if (!net->is_stale[host]) return net->next_at[host];
     for (uint32_t i = 0; i < net->link_end; i++) {
         const fk_link *link = &net->link[i];
         if (!link->is_used) continue;
@@ -390,5 +396,7 @@ fk_time fk__network_next(const fk_network *net, uint32_t host)
         if (link->other == host && link->other_end != FK_LINK_END_GONE)
             next = first_of(next, other_next(link));
     }
+    net->is_stale[host] = false;
+    net->next_at[host] = next;
     return next;
 }

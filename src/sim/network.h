@@ -125,6 +125,8 @@ typedef struct fk_network {
     uint32_t host_count;
     bool is_calm; /* no chance takes part any more but in delays and pieces */
     fk_network_host host[FK_NETWORK_HOSTS];
+    bool is_stale[FK_NETWORK_HOSTS]; /* next_at is to be found anew */
+    fk_time next_at[FK_NETWORK_HOSTS];
     bool is_cut[FK_NETWORK_HOSTS][FK_NETWORK_HOSTS];  /* [from][to] */
     uint8_t route[FK_NETWORK_HOSTS];                  /* who answers at the address of that host */
     fk_time slow[FK_NETWORK_HOSTS][FK_NETWORK_HOSTS]; /* added to each delay */
@@ -156,8 +158,8 @@ fk_err fk__network_connect(void *port, fk_conn_id conn, fk_str address, uint16_t
 bool fk__network_write(void *port, fk_conn_id conn, const void *bytes, size_t len);
 void fk__network_close(void *port, fk_conn_id conn, bool gently);
 
-/* When the next thing happens at a host: FK_NEVER, or any time. */
-fk_time fk__network_next(const fk_network *net, uint32_t host);
+/* When the next thing happens at a host: FK_NEVER, or any time. Cheap when nothing has changed. */
+fk_time fk__network_next(fk_network *net, uint32_t host);
 /* Tells the host one thing that is due. False: there is none. */
 bool fk__network_deliver(fk_network *net, uint32_t host);
 

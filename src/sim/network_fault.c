@@ -24,6 +24,7 @@ uint32_t fk__network_host(fk_network *net, fk_str address, uint16_t port)
     if (host >= FK_NETWORK_HOSTS) abort();
     net->host[host] = (fk_network_host){ .address = address, .port = port };
     net->route[host] = (uint8_t)host;
+    net->is_stale[host] = true;
     for (uint32_t i = 0; i < FK_NETWORK_HOSTS; i++) {
         net->lost_at[host][i] = net->lost_at[i][host] = -1;
     }
@@ -33,6 +34,7 @@ uint32_t fk__network_host(fk_network *net, fk_str address, uint16_t port)
 /* What was sent to whoever sat there before meets somebody who knows nothing of it. */
 void fk__network_up(fk_network *net, uint32_t host, const fk_network_user *user)
 {
+    fk__network_touch_all(net);
     net->host[host].is_up = true;
     net->host[host].user = *user;
     for (uint32_t i = 0; i < net->link_end; i++) {
@@ -73,6 +75,7 @@ static void other_crash(fk_network *net, fk_link *link, bool is_silent)
 
 void fk__network_crash(fk_network *net, uint32_t host, bool is_silent)
 {
+    fk__network_touch_all(net);
     net->host[host].is_up = false;
     net->host[host].is_silent = is_silent;
     for (uint32_t i = 0; i < net->link_end; i++) {
@@ -120,6 +123,7 @@ void fk__network_down(fk_network *net, uint32_t host)
 
 static void release(fk_network *net, uint32_t from, uint32_t to)
 {
+    fk__network_touch_all(net);
     fk_time now = net->world.now();
     for (uint32_t i = 0; i < net->link_end; i++) {
         fk_link *link = &net->link[i];
@@ -153,6 +157,7 @@ void fk__network_cut(fk_network *net, uint32_t from, uint32_t to, bool is_cut)
 
 static void reset(fk_network *net, fk_link *link)
 {
+    fk__network_touch_all(net);
     if (link->maker_end != FK_LINK_END_OPEN || link->other_end == FK_LINK_END_GONE) return;
     net->count.resets++;
     fk__link_break(net, link);

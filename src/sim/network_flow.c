@@ -33,6 +33,16 @@ void fk__network_lose(fk_network *net, const fk_link *link)
     net->count.lost++;
 }
 
+void fk__network_touch(fk_network *net, const fk_link *link)
+{
+    net->is_stale[link->maker] = net->is_stale[link->other] = true;
+}
+
+void fk__network_touch_all(fk_network *net)
+{
+    memset(net->is_stale, true, sizeof(net->is_stale));
+}
+
 /* ---- flights ----------------------------------------------------------------------------- */
 
 static fk_flight *flight_at(fk_flights *flights, uint32_t index)

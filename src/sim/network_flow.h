@@ -11,6 +11,9 @@ fk_time fk__network_delay(fk_network *net, uint32_t from, uint32_t to);
 uint32_t fk__network_below(fk_network *net, uint32_t end);
 /* True once in n times, while there are faults; never when n is 0. */
 bool fk__network_one_in(fk_network *net, uint32_t n);
+/* When things happen at the ends of a link, or anywhere, has changed. */
+void fk__network_touch(fk_network *net, const fk_link *link);
+void fk__network_touch_all(fk_network *net);
 void fk__network_lose(fk_network *net, const fk_link *link);
 
 /* So many bytes set off; where that way is cut they are held back. */

@@ -24,6 +24,8 @@ typedef struct block {
     size_t offset;
     size_t size;
     bool freed;
+    bool abandoned; /* with freed: it is as it was */
+    uint8_t owner;
 } block;
 
 static const uint32_t MAGIC = 0xB10CB10Cu;
@@ -35,6 +37,7 @@ size_t fk__quarantine_used;
 static block blocks[BLOCKS_MAX];
 static uint32_t block_count;
 static uint32_t live_count;
+static uint8_t block_owner;
 
 static void die(const char *why)
 {
@@ -63,6 +66,7 @@ void fk__quarantine_reset(void)
     fk__quarantine_used = 0;
     block_count = 0;
     live_count = 0;
+    block_owner = 0;
 }
 
 static void mark(size_t offset, size_t size, fk_quarantine_state state)
@@ -81,7 +85,7 @@ void *fk__quarantine_alloc(size_t size)
     if (room > FK_QUARANTINE_SIZE - offset) die("a schedule used more than 64 MiB");
     if (block_count == BLOCKS_MAX) die("a schedule made more than 65536 blocks");
     fk__quarantine_used = offset + room / ALIGNMENT * ALIGNMENT;
-    blocks[block_count] = (block){ .offset = offset, .size = size, .freed = false };
+    blocks[block_count] = (block){ .offset = offset, .size = size, .owner = block_owner };
     header h = { .index = block_count, .magic = MAGIC };
     memcpy(fk__quarantine_base + offset - HEADER_SIZE, &h, sizeof(h));
     memset(fk__quarantine_base + offset, FK_QUARANTINE_FILL_NEW, size);
@@ -108,6 +112,25 @@ const char *fk__quarantine_free(void *ptr, size_t size)
     memset(ptr, FK_QUARANTINE_FILL_FREE, size);
     mark(offset, size, FK_QUARANTINE_FREED);
     return NULL;
+}
+
+void fk__quarantine_own(uint8_t owner)
+{
+    block_owner = owner;
+}
+
+size_t fk__quarantine_abandon(uint8_t owner)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < block_count; i++) {
+        block *b = &blocks[i];
+        if (b->freed || b->owner != owner) continue;
+        b->freed = b->abandoned = true;
+        bytes += b->size;
+        live_count--;
+        mark(b->offset, b->size, FK_QUARANTINE_FREED);
+    }
+    return bytes;
 }
 
 /* Whole granules only: a pool keeps its free list in the first bytes of what it marks. */
@@ -139,7 +162,8 @@ static bool is_filled(const block *b)
 const char *fk__quarantine_end(void)
 {
     for (uint32_t i = 0; i < block_count; i++) {
-        if (blocks[i].freed && !is_filled(&blocks[i])) return "write after free";
+        const block *b = &blocks[i];
+        if (b->freed && !b->abandoned && !is_filled(b)) return "write after free";
     }
     return live_count > 0 ? "leak" : NULL;
 }

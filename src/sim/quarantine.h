@@ -42,6 +42,11 @@ void *fk__quarantine_alloc(size_t size);
  * the wrong size". Addresses of a freed block stay dead until the reset. */
 const char *fk__quarantine_free(void *ptr, size_t size);
 
+/* Blocks from now on are that owner's; and all of an owner are given up at once, as dead as freed
+ * ones but not damaged. Returns their bytes. */
+void fk__quarantine_own(uint8_t owner);
+size_t fk__quarantine_abandon(uint8_t owner);
+
 /* Marks a part of a live block as not to be touched by atomic accesses, and back: for pools that
  * recycle memory themselves. Only whole granules of 8 bytes inside the range are marked. */
 void fk__quarantine_poison(void *ptr, size_t size);

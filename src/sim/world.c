@@ -126,6 +126,34 @@ bool fk__world_spawn(fk_machine_thread_fn *fn, void *arg)
     return true;
 }
 
+uint32_t fk__world_start(fk_machine_thread_fn *fn, void *arg)
+{
+    uint32_t i = 0;
+    while (i < w->strand_count && w->strand[i].state != FK_STRAND_DONE) i++;
+    if (i == w->strand_count) return fk__world_spawn(fn, arg) ? i : FK_MACHINE_NOBODY;
+    w->strand[i] =
+        (fk_strand){ .state = FK_STRAND_ACTIVE, .deadline = FK_NEVER, .fn = fn, .arg = arg };
+    fk__machine_revive(w->machine, i, strand_main, &w->strand[i]);
+    return i;
+}
+
+void fk__world_kill(uint32_t thread)
+{
+    fk__machine_kill(w->machine, thread);
+    w->strand[thread].state = FK_STRAND_DONE;
+}
+
+void fk__world_freeze(uint32_t thread, bool is_frozen)
+{
+    fk__machine_freeze(w->machine, thread, is_frozen);
+    w->strand[thread].is_frozen = is_frozen;
+}
+
+bool fk__world_is_done(uint32_t thread)
+{
+    return w->strand[thread].state == FK_STRAND_DONE;
+}
+
 uint32_t fk__world_self(void)
 {
     return fk__machine_self();
@@ -197,6 +225,14 @@ static bool look(glance g)
     return failure[0] == '\0';
 }
 
+/* When a sleeping thread wakes by itself. */
+static fk_time wakes_at(const fk_strand *strand)
+{
+    if (strand->input == NULL) return strand->deadline;
+    fk_time at = strand->input(strand->input_arg);
+    return at < strand->deadline ? at : strand->deadline;
+}
+
 /* Everybody sleeps: time goes to where the first of them wakes. False: a finding. */
 static bool pass_time(const fk_world_watch *watch)
 {
@@ -204,9 +240,10 @@ static bool pass_time(const fk_world_watch *watch)
     bool locked = false, waits = false;
     for (uint32_t i = 0; i < w->strand_count; i++) {
         const fk_strand *s = &w->strand[i];
+        if (s->is_frozen) continue;
         locked = locked || s->state == FK_STRAND_ACTIVE;
         waits = waits || s->state == FK_STRAND_WAITING;
-        if (s->state == FK_STRAND_ASLEEP && s->deadline < first) first = s->deadline;
+        if (s->state == FK_STRAND_ASLEEP && wakes_at(s) < first) first = wakes_at(s);
     }
     if (locked) {
         snprintf(invariant, sizeof(invariant), "A5");

@@ -41,6 +41,14 @@ fk_port fk__world_port(void);
 
 /* Another thread. False when the machine has no room for it. */
 bool fk__world_spawn(fk_machine_thread_fn *fn, void *arg);
+/* The same in the place of one that has returned or was killed, if there is one. Its number, or
+ * FK_MACHINE_NOBODY. */
+uint32_t fk__world_start(fk_machine_thread_fn *fn, void *arg);
+/* Another thread is gone, at once and wherever it stands. */
+void fk__world_kill(uint32_t thread);
+/* Another thread stands still, or goes on. Time does not wait for it. */
+void fk__world_freeze(uint32_t thread, bool is_frozen);
+bool fk__world_is_done(uint32_t thread);
 uint32_t fk__world_self(void);
 
 fk_time fk__world_now(void);
@@ -61,6 +69,10 @@ void fk__world_await(bool (*cond)(void));
 /* How a worker sleeps and is woken. */
 uint32_t fk__world_word(uint32_t worker);
 void fk__world_worker_wait(uint32_t worker, uint32_t seen, fk_time timeout);
+/* The same, but it is also woken at the moment that input(arg) gives, which may change meanwhile. It
+ * is called very often. */
+void fk__world_worker_wait_input(uint32_t worker, uint32_t seen, fk_time timeout,
+                                 fk_time (*input)(void *arg), void *arg);
 void fk__world_worker_wake(void *ctx, uint32_t worker);
 
 uint32_t fk__world_below(uint32_t end);
@@ -71,6 +83,10 @@ bool fk__world_one_in(uint32_t n);
 void fk__world_set_faults(bool on);
 void fk__world_set_limit(size_t bytes);
 size_t fk__world_bytes(void);
+/* Memory of many: what is allocated from now on is the owner's (0: nobody's in particular), and all that an owner
+ * has is given up at once, without being freed. */
+void fk__world_own(uint8_t owner);
+void fk__world_abandon(uint8_t owner);
 
 /* ---- findings ---------------------------------------------------------------------------- */
 

@@ -79,6 +79,16 @@ size_t fk__world_bytes(void)
     return w->bytes;
 }
 
+void fk__world_own(uint8_t owner)
+{
+    fk__quarantine_own(owner);
+}
+
+void fk__world_abandon(uint8_t owner)
+{
+    w->bytes -= fk__quarantine_abandon(owner);
+}
+
 static void *world_alloc(void *ctx, void *ptr, size_t old_size, size_t new_size)
 {
     (void)ctx;
@@ -125,7 +135,8 @@ static void world_unlock(void *ctx, fk_lock *lock)
 static bool is_late(void *arg)
 {
     const fk_strand *strand = arg;
-    return w->now >= strand->deadline;
+    if (w->now >= strand->deadline) return true;
+    return strand->input != NULL && strand->input(strand->input_arg) <= w->now;
 }
 
 static void world_wait(void *ctx, uint32_t *word, uint32_t seen, fk_time timeout)
@@ -175,6 +186,16 @@ void fk__world_worker_wake(void *ctx, uint32_t worker)
     (void)ctx;
     fk__half_add(&w->word[worker], 1, FK_ACQ_REL); /* pairs with the load in fk__world_word */
     fk__machine_notify((uint32_t *)(void *)&w->word[worker]);
+}
+
+void fk__world_worker_wait_input(uint32_t worker, uint32_t seen, fk_time timeout,
+                                 fk_time (*input)(void *arg), void *arg)
+{
+    fk_strand *strand = &w->strand[fk__machine_self()];
+    strand->input = input;
+    strand->input_arg = arg;
+    world_wait(NULL, (uint32_t *)(void *)&w->word[worker], seen, timeout);
+    strand->input = NULL;
 }
 
 static uint32_t world_thread(void *ctx)

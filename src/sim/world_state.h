@@ -11,13 +11,16 @@ typedef enum fk_strand_state {
     FK_STRAND_ACTIVE,
     FK_STRAND_ASLEEP,  /* in the port's wait */
     FK_STRAND_WAITING, /* main, in fk__world_await */
-    FK_STRAND_DONE,
+    FK_STRAND_DONE,    /* returned, or was killed */
 } fk_strand_state;
 
 /* One virtual thread as the world sees it. */
 typedef struct fk_strand {
     fk_strand_state state;
-    fk_time deadline; /* of its sleep */
+    bool is_frozen;
+    fk_time deadline;            /* of its sleep */
+    fk_time (*input)(void *arg); /* when something comes that ends its sleep; NULL: nothing does */
+    void *input_arg;
     uint32_t sleeps;
     fk_machine_thread_fn *fn;
     void *arg;
