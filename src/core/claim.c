@@ -189,7 +189,8 @@ static void sweeper_tell(fk_system *sys)
 static bool uid_was_issued(fk_system *sys, uint64_t uid)
 {
     fk__mem_lock(&sys->mem, &sys->lock);
-    bool issued = fk__uid_number(sys, uid) < sys->uid_next;
+    uint64_t number = fk__uid_number(sys, uid);
+    bool issued = number >= sys->uid_first && number < sys->uid_next;
     fk__mem_unlock(&sys->mem, &sys->lock);
     return issued;
 }

@@ -99,7 +99,11 @@ static void configure(fk_system *sys, const fk_system_config *config, fk_str nam
     sys->user = config->user;
     sys->on_dead_letter = config->on_dead_letter;
     sys->on_failure = config->on_failure;
-    sys->uid_next = 1;
+    /* Others remember uids for longer than a system lives; the next one at this address must not give
+     * the same ones out. Pekko's are drawn anyway. */
+    bool is_known = config->remoting.enabled && config->paths.rules == FK_RULES_FRAKTOR;
+    sys->uid_first = is_known ? (fk__mix64(seed[0]) >> 2) + 1 : 1;
+    sys->uid_next = sys->uid_first;
     sys->top.count = FK_GUARDIANS;
     fk__half_init(&sys->stopping, FK_SPAWN_BOOTING);
     fk__half_init(&sys->termination, FK_TERMINATION_BOOTING);

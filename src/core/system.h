@@ -106,7 +106,8 @@ struct fk_system {
     uint32_t interned_count;
     fk_box *boxes;
     fk_box *boxes_all;
-    uint64_t uid_next; /* numbers given out to threads: see fk__uid_of() */
+    uint64_t uid_first; /* numbers of uids: see fk__uid_of(); the first one ... */
+    uint64_t uid_next;  /* ... and the next, given out to threads */
     uint32_t uid_seed;
     fk_reporting reporting; /* without host.reporting */
     fk_half stopping;       /* FK_SPAWN_*: whether anybody can be spawned */
