@@ -19,6 +19,16 @@ const fk_mutation *fk__mutation_get(uint32_t id)
     return &MUTATIONS[id];
 }
 
+bool fk__mutation_is_for(const fk_mutation *mutation, const char *who)
+{
+    size_t len = strlen(who);
+    for (const char *at = mutation->where; at != NULL; at = strchr(at, ' ')) {
+        if (*at == ' ') at++;
+        if (strncmp(at, who, len) == 0 && (at[len] == ' ' || at[len] == '\0')) return true;
+    }
+    return false;
+}
+
 uint32_t fk__mutation_find(const char *name)
 {
     uint32_t id = 0;
