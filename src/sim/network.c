@@ -17,26 +17,26 @@ static fk_time soon(fk_network *net, uint32_t from, uint32_t to)
 
 /* ---- links ------------------------------------------------------------------------------- */
 
-static void link_release(fk_link *link)
+static void link_release(fk_net_link *link)
 {
     if (link->maker_end != FK_LINK_END_GONE || link->other_end != FK_LINK_END_GONE) return;
     link->is_used = false;
 }
 
-static fk_link *link_create(fk_network *net)
+static fk_net_link *link_create(fk_network *net)
 {
     for (uint32_t i = 0; i < FK_NETWORK_LINKS; i++) {
-        fk_link *link = &net->link[i];
+        fk_net_link *link = &net->link[i];
         if (link->is_used) continue;
-        fk_link kept = *link;
-        *link = (fk_link){ .is_used = true,
-                           .bytes = kept.bytes,
-                           .capacity = kept.capacity,
-                           .lent_copy = kept.lent_copy,
-                           .lent_capacity = kept.lent_capacity,
-                           .accept_at = FK_NEVER,
-                           .end_at = FK_NEVER,
-                           .broken_at = FK_NEVER };
+        fk_net_link kept = *link;
+        *link = (fk_net_link){ .is_used = true,
+                               .bytes = kept.bytes,
+                               .capacity = kept.capacity,
+                               .lent_copy = kept.lent_copy,
+                               .lent_capacity = kept.lent_capacity,
+                               .accept_at = FK_NEVER,
+                               .end_at = FK_NEVER,
+                               .broken_at = FK_NEVER };
         if (i >= net->link_end) net->link_end = i + 1;
         return link;
     }
@@ -45,11 +45,11 @@ static fk_link *link_create(fk_network *net)
 }
 
 /* The end of a link that a host calls by that number. NULL: there is none. */
-static fk_link *link_of(fk_network *net, uint32_t host, fk_conn_id conn)
+static fk_net_link *link_of(fk_network *net, uint32_t host, fk_conn_id conn)
 {
     bool is_accepted = (conn & FK_CONN_ACCEPTED) != 0;
     for (uint32_t i = 0; i < net->link_end; i++) {
-        fk_link *link = &net->link[i];
+        fk_net_link *link = &net->link[i];
         if (!link->is_used) continue;
         if (is_accepted ? link->other == host && link->other_end == FK_LINK_END_OPEN &&
                               link->other_id == conn
@@ -61,14 +61,14 @@ static fk_link *link_of(fk_network *net, uint32_t host, fk_conn_id conn)
     return NULL;
 }
 
-void fk__link_break(fk_network *net, fk_link *link)
+void fk__link_break(fk_network *net, fk_net_link *link)
 {
     if (link->is_broken || link->maker_end == FK_LINK_END_GONE) return;
     link->is_broken = true;
     link->broken_at = soon(net, link->other, link->maker);
 }
 
-void fk__link_finish(fk_network *net, fk_link *link, bool is_reset)
+void fk__link_finish(fk_network *net, fk_net_link *link, bool is_reset)
 {
     if (link->is_ending && (link->is_reset || !is_reset)) return;
     if (is_reset) fk__link_spill(net, link);
@@ -80,7 +80,7 @@ void fk__link_finish(fk_network *net, fk_link *link, bool is_reset)
     }
 }
 
-void fk__link_other_gone(fk_network *net, fk_link *link)
+void fk__link_other_gone(fk_network *net, fk_net_link *link)
 {
     if (link->tail > link->head) fk__network_lose(net, link);
     link->other_end = FK_LINK_END_GONE;
@@ -101,7 +101,7 @@ static uint32_t host_of(const fk_network *net, fk_str address, uint16_t number)
     return FK_NETWORK_HOSTS;
 }
 
-void fk__link_attempt(fk_network *net, fk_link *link)
+void fk__link_attempt(fk_network *net, fk_net_link *link)
 {
     const fk_network_host *host = &net->host[link->other];
     fk_time now = net->world.now();
@@ -133,7 +133,7 @@ fk_err fk__network_connect(void *port, fk_conn_id conn, fk_str address, uint16_t
         net->count.refused++;
         return FK_E_OS;
     }
-    fk_link *link = link_create(net);
+    fk_net_link *link = link_create(net);
     if (link == NULL) return FK_E_LIMIT;
     fk_time limit = net->config.connect_timeout;
     link->maker = (uint8_t)from->host;
@@ -149,7 +149,7 @@ bool fk__network_write(void *port, fk_conn_id conn, const void *bytes, size_t le
 {
     const fk_network_port *from = port;
     fk_network *net = from->net;
-    fk_link *link = link_of(net, from->host, conn);
+    fk_net_link *link = link_of(net, from->host, conn);
     bool is_writable = link != NULL && link->maker_end == FK_LINK_END_OPEN &&
                        link->maker == from->host && (conn & FK_CONN_ACCEPTED) == 0;
     if (!is_writable) {
@@ -176,7 +176,7 @@ bool fk__network_write(void *port, fk_conn_id conn, const void *bytes, size_t le
     return false;
 }
 
-static void maker_close(fk_network *net, fk_link *link, bool gently)
+static void maker_close(fk_network *net, fk_net_link *link, bool gently)
 {
     fk__link_lent_back(net, link);
     if (link->maker_end == FK_LINK_END_WAITING) {
@@ -205,7 +205,7 @@ void fk__network_close(void *port, fk_conn_id conn, bool gently)
 {
     const fk_network_port *from = port;
     fk_network *net = from->net;
-    fk_link *link = link_of(net, from->host, conn);
+    fk_net_link *link = link_of(net, from->host, conn);
     if (link == NULL) {
         net->world.fail("contract", "a close of what is closed");
         return;
@@ -229,7 +229,7 @@ static void tell_closed(fk_network *net, uint32_t host, fk_conn_id conn, fk_err 
 }
 
 /* The attempt has come to nothing. */
-static void fail_attempt(fk_network *net, fk_link *link, const char *why)
+static void fail_attempt(fk_network *net, fk_net_link *link, const char *why)
 {
     fk_conn_id conn = link->maker_id;
     uint32_t host = link->maker;
@@ -238,7 +238,7 @@ static void fail_attempt(fk_network *net, fk_link *link, const char *why)
     tell_closed(net, host, conn, FK_E_OS, why);
 }
 
-static bool tell_waiting(fk_network *net, fk_link *link, fk_time now)
+static bool tell_waiting(fk_network *net, fk_net_link *link, fk_time now)
 {
     const fk_network_user *user = &net->host[link->maker].user;
     if (link->answer_at <= now) {
@@ -257,7 +257,7 @@ static bool tell_waiting(fk_network *net, fk_link *link, fk_time now)
     return true;
 }
 
-static bool tell_maker(fk_network *net, fk_link *link, fk_time now)
+static bool tell_maker(fk_network *net, fk_net_link *link, fk_time now)
 {
     const fk_network_user *user = &net->host[link->maker].user;
     if (link->maker_end == FK_LINK_END_WAITING) return tell_waiting(net, link, now);
@@ -279,7 +279,7 @@ static bool tell_maker(fk_network *net, fk_link *link, fk_time now)
     return true;
 }
 
-static void refuse_end(fk_network *net, fk_link *link)
+static void refuse_end(fk_network *net, fk_net_link *link)
 {
     fk__link_break(net, link);
     fk__link_other_gone(net, link);
@@ -294,7 +294,7 @@ static size_t draw_piece(fk_network *net, size_t arrived)
     return 1 + fk__network_below(net, (uint32_t)arrived);
 }
 
-static void tell_bytes(fk_network *net, fk_link *link, size_t arrived, fk_time now)
+static void tell_bytes(fk_network *net, fk_net_link *link, size_t arrived, fk_time now)
 {
     const fk_network_user *user = &net->host[link->other].user;
     fk_conn_id conn = link->other_id;
@@ -313,7 +313,7 @@ static void tell_bytes(fk_network *net, fk_link *link, size_t arrived, fk_time n
     refuse_end(net, link);
 }
 
-static bool tell_other(fk_network *net, fk_link *link, fk_time now)
+static bool tell_other(fk_network *net, fk_net_link *link, fk_time now)
 {
     const fk_network_user *user = &net->host[link->other].user;
     if (link->other_end == FK_LINK_END_WAITING) {
@@ -347,7 +347,7 @@ bool fk__network_deliver(fk_network *net, uint32_t host)
     if (fk__network_next(net, host) > now) return false;
     uint32_t start = count > 1 ? fk__network_below(net, count) : 0;
     for (uint32_t i = 0; i < count; i++) {
-        fk_link *link = &net->link[(start + i) % count];
+        fk_net_link *link = &net->link[(start + i) % count];
         if (!link->is_used || (link->maker != host && link->other != host)) continue;
         fk__network_touch(net, link); /* acknowledgements change it, too */
         if (link->maker == host && link->maker_end != FK_LINK_END_GONE &&
@@ -367,7 +367,7 @@ static fk_time first_of(fk_time a, fk_time b)
     return a < b ? a : b;
 }
 
-static fk_time maker_next(const fk_link *link)
+static fk_time maker_next(const fk_net_link *link)
 {
     if (link->maker_end == FK_LINK_END_WAITING) return first_of(link->answer_at, link->give_up_at);
     fk_time next = link->broken_at;
@@ -377,7 +377,7 @@ static fk_time maker_next(const fk_link *link)
     return first_of(next, fk__flights_next(&link->acks));
 }
 
-static fk_time other_next(const fk_link *link)
+static fk_time other_next(const fk_net_link *link)
 {
     if (link->other_end == FK_LINK_END_WAITING) return link->accept_at;
     if (link->data.count > 0) return fk__flights_next(&link->data);
@@ -389,7 +389,7 @@ fk_time fk__network_next(fk_network *net, uint32_t host)
     fk_time next = FK_NEVER;
     if (!net->is_stale[host]) return net->next_at[host];
     for (uint32_t i = 0; i < net->link_end; i++) {
-        const fk_link *link = &net->link[i];
+        const fk_net_link *link = &net->link[i];
         if (!link->is_used) continue;
         if (link->maker == host && link->maker_end != FK_LINK_END_GONE)
             next = first_of(next, maker_next(link));

@@ -83,7 +83,7 @@ typedef enum fk_link_end {
 } fk_link_end;
 
 /* One connection. For all but the network: to read. */
-typedef struct fk_link {
+typedef struct fk_net_link {
     bool is_used;
     uint8_t maker, other; /* hosts */
     fk_link_end maker_end, other_end;
@@ -111,7 +111,7 @@ typedef struct fk_link {
     unsigned char *lent_copy;
     size_t lent_len, lent_capacity;
     fk_time lazy_until; /* what is lent does not begin to leave before */
-} fk_link;
+} fk_net_link;
 
 typedef struct fk_network_count {
     uint64_t connects, refused, timeouts, accepted, resets, held, lent, cut_frames, lost,
@@ -133,7 +133,7 @@ typedef struct fk_network {
     fk_time lost_at[FK_NETWORK_HOSTS][FK_NETWORK_HOSTS]; /* bytes were thrown away, the last time */
     fk_network_count count;
     uint32_t link_end; /* of those ever used */
-    fk_link link[FK_NETWORK_LINKS];
+    fk_net_link link[FK_NETWORK_LINKS];
 } fk_network;
 
 /* Forgets everything of the run before. Memory is kept. */

@@ -38,7 +38,7 @@ void fk__network_up(fk_network *net, uint32_t host, const fk_network_user *user)
     net->host[host].is_up = true;
     net->host[host].user = *user;
     for (uint32_t i = 0; i < net->link_end; i++) {
-        fk_link *link = &net->link[i];
+        fk_net_link *link = &net->link[i];
         if (!link->is_used || link->other != host) continue;
         bool is_stale = link->other_end == FK_LINK_END_GONE;
         if (is_stale && link->maker_end == FK_LINK_END_OPEN) fk__link_break(net, link);
@@ -47,7 +47,7 @@ void fk__network_up(fk_network *net, uint32_t host, const fk_network_user *user)
     }
 }
 
-static void maker_crash(fk_network *net, fk_link *link, bool is_silent)
+static void maker_crash(fk_network *net, fk_net_link *link, bool is_silent)
 {
     bool was_waiting = link->maker_end == FK_LINK_END_WAITING;
     link->is_lent = false;
@@ -60,7 +60,7 @@ static void maker_crash(fk_network *net, fk_link *link, bool is_silent)
         fk__link_finish(net, link, fk__network_one_in(net, 2));
 }
 
-static void other_crash(fk_network *net, fk_link *link, bool is_silent)
+static void other_crash(fk_network *net, fk_net_link *link, bool is_silent)
 {
     bool was_waiting = link->maker_end == FK_LINK_END_WAITING;
     if (was_waiting) { /* there is nobody to answer */
@@ -79,7 +79,7 @@ void fk__network_crash(fk_network *net, uint32_t host, bool is_silent)
     net->host[host].is_up = false;
     net->host[host].is_silent = is_silent;
     for (uint32_t i = 0; i < net->link_end; i++) {
-        fk_link *link = &net->link[i];
+        fk_net_link *link = &net->link[i];
         if (!link->is_used) continue;
         if (link->maker == host && link->maker_end != FK_LINK_END_GONE)
             maker_crash(net, link, is_silent);
@@ -92,7 +92,7 @@ uint32_t fk__network_ends(const fk_network *net, uint32_t host)
 {
     uint32_t ends = 0;
     for (uint32_t i = 0; i < net->link_end; i++) {
-        const fk_link *link = &net->link[i];
+        const fk_net_link *link = &net->link[i];
         if (!link->is_used) continue;
         ends += link->maker == host && link->maker_end != FK_LINK_END_GONE;
         ends += link->other == host && link->other_end == FK_LINK_END_OPEN;
@@ -104,7 +104,7 @@ uint32_t fk__network_made(const fk_network *net, uint32_t from, uint32_t to)
 {
     uint32_t made = 0;
     for (uint32_t i = 0; i < net->link_end; i++) {
-        const fk_link *link = &net->link[i];
+        const fk_net_link *link = &net->link[i];
         made += link->is_used && link->maker == from && link->other == to &&
                 link->maker_end != FK_LINK_END_GONE;
     }
@@ -126,7 +126,7 @@ static void release(fk_network *net, uint32_t from, uint32_t to)
     fk__network_touch_all(net);
     fk_time now = net->world.now();
     for (uint32_t i = 0; i < net->link_end; i++) {
-        fk_link *link = &net->link[i];
+        fk_net_link *link = &net->link[i];
         if (!link->is_used) continue;
         if (link->maker == from && link->other == to) {
             fk__flights_release(net, &link->data, from, to);
@@ -155,7 +155,7 @@ void fk__network_cut(fk_network *net, uint32_t from, uint32_t to, bool is_cut)
     if (!is_cut) release(net, from, to);
 }
 
-static void reset(fk_network *net, fk_link *link)
+static void reset(fk_network *net, fk_net_link *link)
 {
     fk__network_touch_all(net);
     if (link->maker_end != FK_LINK_END_OPEN || link->other_end == FK_LINK_END_GONE) return;
@@ -167,7 +167,7 @@ static void reset(fk_network *net, fk_link *link)
 void fk__network_reset(fk_network *net, uint32_t a, uint32_t b)
 {
     for (uint32_t i = 0; i < net->link_end; i++) {
-        fk_link *link = &net->link[i];
+        fk_net_link *link = &net->link[i];
         bool is_theirs =
             (link->maker == a && link->other == b) || (link->maker == b && link->other == a);
         if (link->is_used && is_theirs) reset(net, link);
@@ -178,7 +178,7 @@ void fk__network_reset_any(fk_network *net)
 {
     uint32_t start = net->link_end > 0 ? fk__network_below(net, net->link_end) : 0;
     for (uint32_t i = 0; i < net->link_end; i++) {
-        fk_link *link = &net->link[(start + i) % net->link_end];
+        fk_net_link *link = &net->link[(start + i) % net->link_end];
         if (!link->is_used || link->maker_end != FK_LINK_END_OPEN) continue;
         reset(net, link);
         return;
@@ -199,7 +199,7 @@ void fk__network_heal(fk_network *net)
 
 /* ---- looking ----------------------------------------------------------------------------- */
 
-static bool is_sound(const fk_link *link)
+static bool is_sound(const fk_net_link *link)
 {
     size_t flying = 0;
     for (uint32_t i = 0; i < link->data.count; i++) {

@@ -27,13 +27,13 @@ fk_time fk__network_delay(fk_network *net, uint32_t from, uint32_t to)
     return spread > 0 ? delay + fk__network_below(net, (uint32_t)spread) : delay;
 }
 
-void fk__network_lose(fk_network *net, const fk_link *link)
+void fk__network_lose(fk_network *net, const fk_net_link *link)
 {
     net->lost_at[link->maker][link->other] = net->world.now();
     net->count.lost++;
 }
 
-void fk__network_touch(fk_network *net, const fk_link *link)
+void fk__network_touch(fk_network *net, const fk_net_link *link)
 {
     net->is_stale[link->maker] = net->is_stale[link->other] = true;
 }
@@ -140,7 +140,7 @@ static void *grown(void *memory, size_t *capacity, size_t need)
     return memory;
 }
 
-void fk__link_put(fk_link *link, const void *bytes, size_t len)
+void fk__link_put(fk_net_link *link, const void *bytes, size_t len)
 {
     if (link->head > 0) {
         memmove(link->bytes, link->bytes + link->head, link->tail - link->head);
@@ -154,12 +154,12 @@ void fk__link_put(fk_link *link, const void *bytes, size_t len)
 }
 
 /* Nobody is there who could get it. */
-static bool is_void(const fk_link *link)
+static bool is_void(const fk_net_link *link)
 {
     return link->is_reset || link->other_end == FK_LINK_END_GONE;
 }
 
-void fk__link_pump(fk_network *net, fk_link *link)
+void fk__link_pump(fk_network *net, fk_net_link *link)
 {
     size_t window = net->config.window != 0 ? net->config.window : WINDOW_DEFAULT;
     if (link->lazy_until > net->world.now()) return;
@@ -179,7 +179,7 @@ void fk__link_pump(fk_network *net, fk_link *link)
     }
 }
 
-void fk__link_acked(fk_network *net, fk_link *link)
+void fk__link_acked(fk_network *net, fk_net_link *link)
 {
     size_t size = fk__flights_arrived(&link->acks, net->world.now());
     fk__flights_take(&link->acks, size);
@@ -187,7 +187,7 @@ void fk__link_acked(fk_network *net, fk_link *link)
     fk__link_pump(net, link);
 }
 
-void fk__link_lend(fk_link *link, const void *bytes, size_t len)
+void fk__link_lend(fk_net_link *link, const void *bytes, size_t len)
 {
     link->lent_copy = grown(link->lent_copy, &link->lent_capacity, len);
     memcpy(link->lent_copy, bytes, len);
@@ -196,7 +196,7 @@ void fk__link_lend(fk_link *link, const void *bytes, size_t len)
     link->is_lent = true;
 }
 
-void fk__link_lent_back(fk_network *net, fk_link *link)
+void fk__link_lent_back(fk_network *net, fk_net_link *link)
 {
     if (!link->is_lent) return;
     link->is_lent = false;
@@ -205,7 +205,7 @@ void fk__link_lent_back(fk_network *net, fk_link *link)
     }
 }
 
-void fk__link_spill(fk_network *net, fk_link *link)
+void fk__link_spill(fk_network *net, fk_net_link *link)
 {
     size_t dropped = fk__flights_drop(&link->data, net->world.now());
     if (dropped + fk__link_unsent(link) == 0) return;

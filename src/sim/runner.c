@@ -4,6 +4,7 @@
 #include "sim/kernel.h"
 #include "sim/lifecycle.h"
 #include "sim/mutation.h"
+#include "sim/remote.h"
 #include "sim/sometimes.h"
 #include "sim/supervision.h"
 
@@ -18,6 +19,8 @@ const fk_scenario fk__scenarios[] = {
     { "termination", "the end of a system, disturbed at each of its steps", fk__termination_run,
       0 },
     { "supervision", "500 actors, 500,000 failures and pings", fk__supervision_run, 0 },
+    { "remote", "two to four systems and a bad network between them", fk__remote_run,
+      FK_IN_REMOTE },
     { NULL, NULL, NULL, 0 },
 };
 
@@ -145,10 +148,7 @@ bool fk__runner_run(const fk_batch *b)
 
 static bool is_mine(const fk_batch *b, const fk_mutation *mutation)
 {
-    const char *name = b->scenario->name;
-    uint32_t i = 0;
-    while (name[i] != '\0' && name[i] == mutation->where[i]) i++;
-    return name[i] == '\0' && mutation->where[i] == '\0';
+    return fk__mutation_is_for(mutation, b->scenario->name);
 }
 
 static bool try_mutant(const fk_batch *b, uint32_t id)
@@ -209,6 +209,19 @@ static const char *const INVARIANTS[][2] = {
     { "A13", "mailboxes, stashes, actors and memory keep their limits" },
     { "A14", "nothing is left at the end" },
     { "A15", "start, messages, stop: in this order, each once" },
+    { "R1", "a message to another system comes at most once, and in its order" },
+    { "R2", "watches and notices are never lost nor doubled while both systems live" },
+    { "R3", "a system that was shut out stays so: nothing of it comes in, nothing is sent to it" },
+    { "R4", "the state of another system changes along the known arrows, and in time" },
+    { "R5", "a message that waits is delivered or a dead letter, never both; few may wait" },
+    { "R6", "one event for each message to a quarantined system" },
+    { "R7", "one notice for each watch across systems, with a reason, in bounded time" },
+    { "R8", "nothing is let in that is meant for another system or comes before the handshake" },
+    { "R9", "messages arrive as they were" },
+    { "R10", "connections and memory are bounded" },
+    { "R11", "one connection for each kind of stream to another system" },
+    { "contract", "transport and driver keep the rules between them" },
+    { "liveness", "without faults everybody reaches everybody" },
 };
 
 static void list_line(bool is_json, const char *what, const char *name, const char *text)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* The scenarios that it must happen in. */
-enum { FK_IN_KERNEL = 1, FK_IN_LIFECYCLE = 2, FK_IN_BOTH = 3 };
+enum { FK_IN_KERNEL = 1, FK_IN_LIFECYCLE = 2, FK_IN_BOTH = 3, FK_IN_REMOTE = 4 };
 
 #define FK_SOMETIMES(X)                                                                            \
     X(STALLED_THREAD, "stalled-thread", BOTH)                                                      \
@@ -124,7 +124,39 @@ enum { FK_IN_KERNEL = 1, FK_IN_LIFECYCLE = 2, FK_IN_BOTH = 3 };
     X(TERMINATED_NOW, "terminated-now", LIFECYCLE)                                                 \
     X(TERMINATED_INSIDE, "terminated-inside", LIFECYCLE)                                           \
     X(TERMINATED_TWICE, "terminated-twice", LIFECYCLE)                                             \
-    X(FAREWELL_LATE, "farewell-late", LIFECYCLE)
+    X(FAREWELL_LATE, "farewell-late", LIFECYCLE)                                                   \
+    X(POST_LOST, "post-lost", REMOTE)                                                              \
+    X(QUARANTINE_OVER, "quarantine-over", REMOTE)                                                  \
+    X(NEW_PEER, "new-peer", REMOTE)                                                                \
+    X(PEER_NOTICE, "peer-notice", REMOTE)                                                          \
+    X(DETECTED, "detected", REMOTE)                                                                \
+    X(GAVE_UP, "gave-up", REMOTE)                                                                  \
+    X(DROPPED, "dropped", REMOTE)                                                                  \
+    X(INVALID_ASSOCIATION, "invalid-association", REMOTE)                                          \
+    X(DEFERRED, "deferred", REMOTE)                                                                \
+    X(TOLD_REMOTE, "told-remote", REMOTE)                                                          \
+    X(TOLD_ADDRESS, "told-address", REMOTE)                                                        \
+    X(UNWATCHED_REMOTE, "unwatched-remote", REMOTE)                                                \
+    X(SELECTED_REMOTE, "selected-remote", REMOTE)                                                  \
+    X(FORWARDED_REMOTE, "forwarded-remote", REMOTE)                                                \
+    X(ASK_ANSWERED, "ask-answered", REMOTE)                                                        \
+    X(ASK_TIMED_OUT, "ask-timed-out", REMOTE)                                                      \
+    X(LATE_REPLY, "late-reply", REMOTE)                                                            \
+    X(REMOTE_FULL, "remote-full", REMOTE)                                                          \
+    X(STATION_ENDED, "station-ended", REMOTE)                                                      \
+    X(PAUSED, "paused", REMOTE)                                                                    \
+    X(CRASHED, "crashed", REMOTE)                                                                  \
+    X(CRASHED_SILENTLY, "crashed-silently", REMOTE)                                                \
+    X(MISLED, "misled", REMOTE)                                                                    \
+    X(QUARANTINE_ASKED, "quarantine-asked", REMOTE)                                                \
+    X(OVERRIDDEN, "overridden", REMOTE)                                                            \
+    X(LINK_REFUSED, "link-refused", REMOTE)                                                        \
+    X(LINK_TIMEOUT, "link-timeout", REMOTE)                                                        \
+    X(LINK_RESET, "link-reset", REMOTE)                                                            \
+    X(LINK_CUT, "link-cut", REMOTE)                                                                \
+    X(LINK_LENT, "link-lent", REMOTE)                                                              \
+    X(LINK_CUT_SHORT, "link-cut-short", REMOTE)                                                    \
+    X(LINK_LATE, "link-late", REMOTE)
 
 typedef enum fk_sometimes {
 #define FK_SOMETIMES_ENUM(NAME, name, where) FK_SOMETIMES_##NAME,

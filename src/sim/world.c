@@ -149,11 +149,6 @@ void fk__world_freeze(uint32_t thread, bool is_frozen)
     w->strand[thread].is_frozen = is_frozen;
 }
 
-bool fk__world_is_done(uint32_t thread)
-{
-    return w->strand[thread].state == FK_STRAND_DONE;
-}
-
 uint32_t fk__world_self(void)
 {
     return fk__machine_self();

@@ -48,7 +48,6 @@ uint32_t fk__world_start(fk_machine_thread_fn *fn, void *arg);
 void fk__world_kill(uint32_t thread);
 /* Another thread stands still, or goes on. Time does not wait for it. */
 void fk__world_freeze(uint32_t thread, bool is_frozen);
-bool fk__world_is_done(uint32_t thread);
 uint32_t fk__world_self(void);
 
 fk_time fk__world_now(void);

@@ -408,7 +408,7 @@ static uint64_t wild_run(uint64_t seed)
     CHECK(failure == NULL);
     /* What is still open carries all there is, one way or the other. */
     for (uint32_t i = 0; i < net.link_end; i++) {
-        const fk_link *link = &net.link[i];
+        const fk_net_link *link = &net.link[i];
         if (!link->is_used || link->maker_end != FK_LINK_END_OPEN) continue;
         CHECK_U64(link->other_end, FK_LINK_END_OPEN);
         CHECK_U64(toys[link->other].met[link->other_id & ~FK_CONN_ACCEPTED].bytes,
