@@ -37,27 +37,13 @@ void fk__proxies_fini(fk_proxies *proxies)
                  proxies->bucket_count * sizeof(fk_remote_proxy *));
 }
 
-/* What a path names: all but the scheme. A program may write "fraktor.tcp://" where the peer writes
- * "fraktor://"; it is the same actor. */
-static fk_str proxy_key(fk_str path)
-{
-    fk_str key = path;
-    while (key.len > 0 && *key.ptr != ':') key.ptr++, key.len--;
-    return key.len > 0 ? key : path;
-}
-
-static uint64_t proxy_hash(const fk_proxies *proxies, fk_str key)
-{
-    return fk__hash_bytes(&proxies->sys->key, key.ptr, key.len);
-}
-
-static fk_remote_proxy *proxy_of_key(const fk_proxies *proxies, uint64_t hash, fk_str key)
+static fk_remote_proxy *proxy_of_text(const fk_proxies *proxies, uint64_t hash, fk_str text)
 {
     fk_remote_proxy *proxy = proxies->bucket[hash % proxies->bucket_count];
     for (; proxy != NULL; proxy = proxy->next) {
-        if (proxy->hash != hash) continue;
-        fk_str own = proxy_key(proxy->proxy.path);
-        if (own.len == key.len && memcmp(own.ptr, key.ptr, key.len) == 0) break;
+        fk_str own = proxy->proxy.path;
+        bool is_same = proxy->hash == hash && own.len == text.len;
+        if (is_same && memcmp(own.ptr, text.ptr, text.len) == 0) break;
     }
     return proxy;
 }
@@ -206,9 +192,8 @@ static fk_err proxy_hold(fk_proxies *proxies, fk_remote_proxy *proxy)
 fk_err fk__proxies_get(fk_proxies *proxies, fk_local *local, fk_str path, fk_authority *authority,
                        bool is_held, fk_remote_proxy **out)
 {
-    fk_str key = proxy_key(path);
-    uint64_t hash = proxy_hash(proxies, key);
-    fk_remote_proxy *proxy = proxy_of_key(proxies, hash, key);
+    uint64_t hash = fk__hash_bytes(&proxies->sys->key, path.ptr, path.len);
+    fk_remote_proxy *proxy = proxy_of_text(proxies, hash, path);
     if (proxy == NULL) {
         FK_TRY(proxy_add(proxies, local, path, is_held, &proxy));
         proxy->hash = hash;
@@ -272,7 +257,8 @@ static void proxy_check(const fk_proxies *proxies, const fk_remote_proxy *proxy)
     FK_ASSERT(cell->state == &proxy->proxy);
     FK_ASSERT(proxy->proxy.path.ptr == proxy->text);
     FK_ASSERT(proxy->proxy.path.len <= proxy->text_size);
-    FK_ASSERT(proxy->hash == proxy_hash(proxies, proxy_key(proxy->proxy.path)));
+    FK_ASSERT(proxy->hash ==
+              fk__hash_bytes(&sys->key, proxy->proxy.path.ptr, proxy->proxy.path.len));
     FK_ASSERT(fk__word_load(&proxy->authority, FK_RELAXED) != 0);
     FK_ASSERT(proxy->is_watched == (proxy->queue == &proxies->watched));
     FK_ASSERT(proxy_stays(proxy) == (proxy->queue != &proxies->idle));

@@ -3,11 +3,11 @@
 #define FK_REMOTE_PROXIES_H
 
 /*
- * Proxies: what stands for actors of other systems. There is one per path, whichever its scheme. Those
- * that a program has asked for (fk_resolve) stay for as long as the system, up to a limit. Those that
- * are only *met*, because they sent us something or were in a message, are as many as others choose to
- * make, so they give way to newer ones, the one unused for the longest time first; a reference to one
- * that gave way is stale, as that of an actor that has ended. One that is watched, or asked for after
+ * Proxies: what stands for actors of other systems. There is one per path. Those that a program has
+ * asked for (fk_resolve) stay for as long as the system, up to a limit. Those that are only *met*,
+ * because they sent us something or were in a message, are as many as others choose to make, so
+ * they give way to newer ones, the one unused for the longest time first; a reference to one that
+ * gave way is stale, as that of an actor that has ended. One that is watched, or asked for after
  * all, stays.
  *
  * Their memory is never freed before the system, nor is it anything but a proxy: a sender may look
