@@ -198,12 +198,14 @@ fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str
         copy = fk__name_create(local, name, FK_SITE("name of an actor"));
         if (copy == NULL) return local->cache.err;
     }
+    if (copy != NULL) {
+        /* Somebody may still be looking for the path of the actor that had this slot. */
+        fk__mem_lock(mem, &child->children_lock);
+        child->label = fk__label_of_name(copy);
+        fk__mem_unlock(mem, &child->children_lock);
+    }
     fk__mem_lock(mem, &parent->children_lock);
-    /* Somebody may still be looking for the path of the actor that had this slot. */
-    fk__mem_lock(mem, &child->children_lock);
-    child->label =
-        copy != NULL ? fk__label_of_name(copy) : fk__label_of_number(parent->child_counter);
-    fk__mem_unlock(mem, &child->children_lock);
+    if (copy == NULL) child->label = fk__label_of_number(parent->child_counter);
     fk_err err = parent->closed != 0 ? FK_E_STOPPING : FK_OK;
     if (err == FK_OK && copy != NULL && child_find(parent, name) != NULL) err = FK_E_NAME_TAKEN;
     if (err == FK_OK) err = reserve_child(local, parent);
@@ -287,14 +289,12 @@ void fk__children_remove(fk_worker *worker, fk_cell *parent, fk_cell *child)
     /* Under the lock: somebody may still have been giving the child a name to keep its path with.
      * Who comes later finds that it has ended. */
     fk_name *forgotten = fk__obituary_add(worker, parent, child);
-    bool is_known = fk__label_name(child->label) != NULL; /* somebody may be reading its path */
-    if (is_known) {
-        fk__mem_lock(mem, &child->children_lock);
-        child->label = 0;
-    }
+    /* Somebody may be reading its path, or be about to find that there is none. */
+    fk__mem_lock(mem, &child->children_lock);
+    child->label = 0;
     /* Under the locks: who finds it ENDING finds its name. Seq_cst: see fk__waiters_notify. */
     fk__half_swap(&child->gate, 0, FK_SEQ_CST);
-    if (is_known) fk__mem_unlock(mem, &child->children_lock);
+    fk__mem_unlock(mem, &child->children_lock);
     fk__mem_unlock(mem, &parent->children_lock);
     fk__name_free(&worker->local, forgotten);
 }
