@@ -280,6 +280,7 @@ void fk__driver_settle(fk_driver *driver, fk_line *line)
     else if (!line->is_out)
         put_out(driver, line);
     streams_settle(driver, line, &seen);
+    if (!FK_SAFEGUARD(LINE_BUSY)) fk__half_swap(&line->is_busy, 0, FK_ACQ_REL);
 }
 
 /* ---- the end of this system -------------------------------------------------------------------------------- */
@@ -391,7 +392,7 @@ static void take_calls(fk_driver *driver)
     while (line != NULL) {
         fk_line *next = line->busy_next;
         /* Before it is looked at: see fk__line_call(). */
-        fk__half_swap(&line->is_busy, 0, FK_ACQ_REL);
+        if (FK_SAFEGUARD(LINE_BUSY)) fk__half_swap(&line->is_busy, 0, FK_ACQ_REL);
         fk__line_wake(driver, line);
         line = next;
     }

@@ -159,6 +159,7 @@ void cable_check(const cable *c)
             const fk_stream *stream = &line->stream[kind];
             ready += stream->ready.count;
             MUST(stream->conn != 0 || (!stream->is_connected && !stream->is_lent));
+            MUST(stream->conn != 0 || stream->buffer == NULL); /* nobody pays for who is gone */
             MUST(stream->len <= stream->size && stream->letters <= stream->len);
         }
         /* With nobody sending, what the gate counts is what is ready. */

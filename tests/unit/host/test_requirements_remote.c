@@ -242,6 +242,9 @@ TEST(arrow_quarantine_to_unresolved_by_duration_elapsed)
 {
     connect((fk_remoting_config){ .quarantine = FK_SECONDS(1) });
     CHECK_OK(fk_authority_quarantine(a.r.sys, fk_str_of(b.address)));
+    /* The other side was told, and is asked to answer all the same. */
+    peer_await_change(&b, a.address, "connected", "quarantine", "quarantined by the peer");
+    CHECK_OK(fk_authority_override_force(b.r.sys, fk_str_of(a.address)));
     peer_await_change(&a, b.address, "quarantine", "unresolved", "quarantine is over");
     /* The system that was quarantined does not come back, whatever the time. */
     peer_await_change(&a, b.address, "unresolved", "quarantine",
@@ -286,4 +289,23 @@ TEST(arrow_quarantine_to_connected_by_a_new_system)
     peer_send(&a, to, 2, 1);
     peer_await_box(&b, 1);
     stop();
+}
+
+/* What others know of an actor, path and uid, is never true of one in the system that came after it. */
+TEST(uids_of_a_new_incarnation_are_others)
+{
+    uint64_t uid[2];
+    for (int i = 0; i < 2; i++) {
+        fk_ref box;
+        fk_path path;
+        char text[256];
+        peer_start(&b, "b", QUICK);
+        snprintf(text, sizeof(text), "%s/user/box", b.address);
+        CHECK_OK(fk_resolve(b.r.sys, fk_str_of(text), &box, NULL));
+        size_t len = fk_path_of(b.r.sys, box, text, sizeof(text));
+        CHECK_OK(fk_path_parse(NULL, (fk_str){ text, len }, &path, NULL));
+        uid[i] = path.uid;
+        peer_stop(&b);
+    }
+    CHECK(uid[0] != 0 && uid[0] != uid[1]);
 }

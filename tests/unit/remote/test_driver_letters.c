@@ -265,22 +265,6 @@ TEST(driver_believes_a_notice_without_a_handshake_only_of_those_it_has_met)
     branch_stop(&b);
 }
 
-TEST(driver_keeps_no_buffers_for_those_who_are_gone)
-{
-    branch_start(&b, (fk_remoting_config){ 0 });
-    fk_ref there = branch_there(&b);
-    CHECK_OK(fk_send(b.r.sys, there, FK_TEXT("0")));
-    rig_run(&b.r);
-    uint64_t before = atomic_load(&b.r.bytes);
-    branch_meet(&b);
-    branch_connect(&b);
-    CHECK(atomic_load(&b.r.bytes) > before + (150 << 10));
-    cable_closed(&b.c, cable_stream(&b.c, FK_STREAM_CONTROL));
-    branch_pass(&b, FK_MILLIS(1));
-    CHECK(atomic_load(&b.r.bytes) < before + (80 << 10)); /* names are remembered */
-    branch_stop(&b);
-}
-
 /* ---- tables of names ----------------------------------------------------------------------------- */
 
 TEST(driver_advertises_names_and_reads_them_as_numbers)
