@@ -330,6 +330,7 @@ static bool watch_end(fk_driver *driver, fk_line *line, fk_ref ref)
 void fk__bonds_news(fk_driver *driver, fk_line *line)
 {
     fk_remote *remote = driver->remote;
+    line->has_old_news = false;
     for (;;) {
         fk__remote_lock(remote);
         fk_remote_proxy *proxy = fk__line_news(remote, line);
@@ -352,6 +353,7 @@ void fk__bonds_news(fk_driver *driver, fk_line *line)
         if (is_done) continue;
         fk__remote_lock(remote);
         fk__line_note(remote, line, proxy); /* once more, later */
+        line->has_old_news = true;
         fk__remote_unlock(remote);
         fk__driver_due(driver, driver->now + RETRY_NS);
         return;

@@ -87,9 +87,9 @@ void fk__driver_destroy(fk_remote *remote)
     fk_mem *mem = &remote->sys->mem;
     FK_ASSERT(!driver->is_started);
     driver->local = &remote->sys->outside[0];
-    while (driver->lines != NULL) {
-        fk_line *line = driver->lines;
-        driver->lines = line->all_next;
+    fk_line *next;
+    for (fk_line *line = fk__driver_lines(driver); line != NULL; line = next) {
+        next = line->all_next;
         fk__line_destroy(remote, line);
     }
     if (driver->watcher.bonds.bond != NULL) fk__bonds_fini_all(driver);
@@ -118,7 +118,7 @@ void fk__driver_start(fk_driver *driver, const fk_transport *transport, fk_worke
 void fk__driver_stop(fk_driver *driver)
 {
     if (!driver->is_started) return;
-    for (fk_line *line = driver->lines; line != NULL; line = line->all_next) {
+    for (fk_line *line = fk__driver_lines(driver); line != NULL; line = line->all_next) {
         for (uint32_t kind = FK_STREAM_CONTROL; kind < FK_STREAM_COUNT; kind++) {
             fk__stream_close(driver, &line->stream[kind], true);
         }
@@ -239,12 +239,13 @@ static void put_out(fk_driver *driver, fk_line *line)
     line->owed = 1u << FK_CONTROL_QUARANTINED;
 }
 
-static void streams_settle(fk_driver *driver, fk_line *line, const fk_authority *seen)
+static void streams_settle(fk_driver *driver, fk_line *line, const fk_authority *seen,
+                           bool has_piercing)
 {
     fk_stream *control = &line->stream[FK_STREAM_CONTROL];
     bool is_out = seen->state == FK_ASSOCIATION_QUARANTINE && !seen->is_attempting;
     bool owes_notice = (line->owed & 1u << FK_CONTROL_QUARANTINED) != 0;
-    bool does_pierce = is_out && line->piercing.first != NULL;
+    bool does_pierce = is_out && has_piercing;
     bool is_wanted = seen->is_open || seen->is_attempting || (is_out && owes_notice) || does_pierce;
     bool is_stale = seen->is_attempting && !seen->is_open && control->attempt != seen->attempt;
     if (is_stale) fk__stream_close(driver, control, false);
@@ -274,12 +275,13 @@ void fk__driver_settle(fk_driver *driver, fk_line *line)
     fk__bonds_news(driver, line);
     fk__remote_lock(remote);
     const fk_authority seen = *line->authority;
+    bool has_piercing = line->piercing.first != NULL;
     fk__remote_unlock(remote);
     if (seen.state != FK_ASSOCIATION_QUARANTINE)
         line->is_out = false;
     else if (!line->is_out)
         put_out(driver, line);
-    streams_settle(driver, line, &seen);
+    streams_settle(driver, line, &seen, has_piercing);
     if (!FK_SAFEGUARD(LINE_BUSY)) fk__half_swap(&line->is_busy, 0, FK_ACQ_REL);
 }
 
@@ -311,7 +313,7 @@ static void part(fk_driver *driver)
         driver->parting_at = fk__time_add(driver->now, PARTING_NS);
         is_late = false;
     }
-    for (fk_line *line = driver->lines; line != NULL; line = line->all_next) {
+    for (fk_line *line = fk__driver_lines(driver); line != NULL; line = line->all_next) {
         if (!line_counts(line)) continue;
         is_done =
             is_done && (driver->parting == FK_PARTING_ASKED ? line_is_done(line) : line->has_left);
@@ -321,7 +323,7 @@ static void part(fk_driver *driver)
     if (driver->parting == FK_PARTING_ASKED) {
         driver->parting = FK_PARTING_SAID;
         driver->parting_at = fk__time_add(driver->now, PARTING_NS);
-        for (fk_line *line = driver->lines; line != NULL; line = line->all_next) {
+        for (fk_line *line = fk__driver_lines(driver); line != NULL; line = line->all_next) {
             if (line_counts(line)) fk__line_owe(driver, line, FK_CONTROL_TERMINATING);
         }
         fk__driver_due(driver, driver->now); /* there may be nobody to wait for */
@@ -373,14 +375,14 @@ static void tick(fk_driver *driver)
     driver->next_at = FK_NEVER;
     if (needs_agent(driver)) fk__driver_due(driver, driver->agent_at);
     fk__guests_tick(driver);
-    for (fk_line *line = driver->lines; line != NULL; line = line->all_next) {
+    for (fk_line *line = fk__driver_lines(driver); line != NULL; line = line->all_next) {
         for (uint32_t kind = FK_STREAM_CONTROL; kind < FK_STREAM_COUNT; kind++) {
             fk__stream_tick(driver, &line->stream[kind]);
             if (line->stream[kind].wants_request) fk__line_wake(driver, line);
         }
         outbox_tick(driver, line);
         fk__speech_advertise(driver, line);
-        if (line->news_first != NULL) fk__line_wake(driver, line);
+        if (line->has_old_news) fk__line_wake(driver, line);
     }
     fk__bonds_tick(driver);
     authorities_tick(driver); /* last: its effects ask for another look */

@@ -32,8 +32,9 @@ fk_err fk__line_get(fk_remote *remote, fk_authority *authority, fk_line **out)
                          &memory));
     *out = memory;
     line_init(remote, *out, authority);
-    (*out)->all_next = remote->driver->lines;
-    remote->driver->lines = *out;
+    (*out)->all_next = fk__driver_lines(remote->driver);
+    /* Release: the line, to the driver, which walks over all of them without the lock. */
+    fk__word_store(&remote->driver->lines, (uintptr_t)*out, FK_RELEASE);
     authority->user = *out;
     return FK_OK;
 }

@@ -71,6 +71,7 @@ struct fk_line {
     fk_line *next;     /* of those that the driver looks at in this turn */
     bool is_awake;     /* it is one of these */
     bool is_out;       /* its quarantine has been seen */
+    bool has_old_news; /* for which there was no memory; to be looked at again */
     fk_peer peer;
     fk_outbox outbox;
     fk_watcher_node watching;

@@ -100,7 +100,6 @@ struct fk_driver {
     fk_conn_id conn_next;
     uint32_t guest_count, half_open_count;
     fk_guest *guests;
-    fk_line *lines;     /* all; put in under the lock of the remote part */
     fk_line *awake;     /* those to be looked at in this turn */
     fk_map subjects;    /* fk_subject, by ref */
     fk_subject *buried; /* subjects that have stopped, until all have been told */
@@ -118,6 +117,7 @@ struct fk_driver {
     uint32_t watcher_path_len;
 
     /* Any thread. */
+    fk_word lines;     /* all; put in under the lock of the remote part, never taken out */
     fk_word busy;      /* stack of lines to look at */
     fk_word stopped;   /* stack of fk_subject that have ended */
     fk_half is_poked;  /* a step of an authority was made by somebody else */
@@ -131,6 +131,13 @@ static inline bool fk__stream_is_control(const fk_stream *stream)
 }
 
 /* ---- driver.c */
+
+/* The first of all lines. */
+static inline fk_line *fk__driver_lines(const fk_driver *driver)
+{
+    /* Acquire: what fk__line_get() has written to it. */
+    return (fk_line *)fk__word_load(&driver->lines, FK_ACQUIRE);
+}
 
 /* Something is due at that time. */
 static inline void fk__driver_due(fk_driver *driver, fk_time at)

@@ -123,7 +123,7 @@ static void start(world *w)
     err = fk_path_parse(&sys->paths, FK_STR("fraktor.tcp://b@10.0.0.2:2/user/x"), &path, NULL);
     if (err == FK_OK) err = fk__remote_meet(w->remote, local, &path, &w->there);
     fk__explore_check(err == FK_OK, "no reference");
-    w->line = w->driver->lines;
+    w->line = fk__driver_lines(w->driver);
     w->authority = w->line->authority;
     fk__explore_label(&w->line->gate, sizeof(fk_word), 1, "gate");
     fk__explore_label(&w->line->stack, sizeof(fk_word), 1, "stack");

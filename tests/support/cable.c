@@ -151,7 +151,7 @@ void cable_check(const cable *c)
     fk__authority_table_check(&remote->table);
     fk__proxies_check(&remote->proxies);
     fk__watcher_check(&driver->watcher);
-    for (const fk_line *line = driver->lines; line != NULL; line = line->all_next) {
+    for (const fk_line *line = fk__driver_lines(driver); line != NULL; line = line->all_next) {
         fk__outbox_check(&line->outbox);
         if (line->samples != NULL) fk__watcher_node_check(&driver->watcher, &line->watching);
         uint32_t ready = 0;
