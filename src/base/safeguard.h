@@ -150,6 +150,8 @@
     X(LINE_ORDER, "line-order", "a letter is deferred before those sent earlier", "driver")        \
     X(NEW_PEER_CLOSES, "new-peer-closes", "streams to a system that is gone stay open", "driver")  \
     X(GUEST_NEWEST, "guest-newest", "an old connection is read beside the new", "driver")          \
+    X(LINE_REOPENED, "line-reopened", "a letter that meets a gate being opened is refused",        \
+      "explorer")                                                                                  \
     X(LINE_BUSY, "line-busy", "a line is not called while the driver is at it", "explorer")        \
     X(HANDSHAKE_FROM, "handshake-from", "a handshake may be in another's name", "driver")
 

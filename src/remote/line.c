@@ -110,22 +110,36 @@ static void line_report(fk_remote *remote, fk_local *local, const fk_line *line,
     }
 }
 
-/* The gate is shut, or too many are behind it. */
+/* The gate is open. False: too many are behind it. *is_first: nobody has been called for it. */
+static bool line_pass(const fk_remote *remote, fk_line *line, fk_letter *letter, bool *is_first)
+{
+    uintptr_t most = (uintptr_t)remote->driver->config.outbound_max * FK_LINE_ONE;
+    if (fk__word_add(&line->gate, FK_LINE_ONE, FK_ACQ_REL) >= most) {
+        fk__word_add(&line->gate, -FK_LINE_ONE, FK_RELAXED);
+        return false;
+    }
+    *is_first = line_push(line, letter);
+    return true;
+}
+
+/* The gate was shut, or too many are behind it. */
 static FK_COLD fk_err send_slowly(fk_remote *remote, fk_local *local, fk_line *line,
                                   fk_letter *letter, bool pierces)
 {
     fk_envelopes full = { NULL, NULL, 0 }, refused = { NULL, NULL, 0 };
     fk_authority *authority = line->authority;
-    bool is_deferred = true, is_mapped = false, does_pierce = false;
+    bool is_deferred = true, is_mapped = false, must_call = false;
     fk_err err = FK_E_FULL;
     fk__remote_lock(remote);
     bool is_open = (fk__word_load(&line->gate, FK_RELAXED) & FK_LINE_OPEN) != 0;
-    if (!is_open) {
+    if (is_open) { /* it may have been opened since we came by, and stays so under the lock */
+        if (FK_SAFEGUARD(LINE_REOPENED) && line_pass(remote, line, letter, &must_call)) err = FK_OK;
+    } else {
         fk_envelopes older = line_take(line);
         if (FK_SAFEGUARD(LINE_ORDER)) line_defer(remote, line, &older, &full, &refused);
         err = fk__authority_send(&remote->table, authority, &letter->link, pierces, &is_deferred);
-        does_pierce = err == FK_OK && !is_deferred;
-        if (does_pierce) fk__envelopes_put(&line->piercing, &letter->link);
+        must_call = err == FK_OK && !is_deferred;
+        if (must_call) fk__envelopes_put(&line->piercing, &letter->link);
         if (!FK_SAFEGUARD(LINE_ORDER)) line_defer(remote, line, &older, &full, &refused);
         /* Somebody is wanted there: from now on it is tried. */
         if (err == FK_OK && !authority->is_mapped) {
@@ -136,7 +150,7 @@ static FK_COLD fk_err send_slowly(fk_remote *remote, fk_local *local, fk_line *l
     }
     fk__remote_unlock(remote);
     line_report(remote, local, line, &full, &refused);
-    if (does_pierce) fk__line_call(remote, line);
+    if (must_call) fk__line_call(remote, line);
     if (is_mapped) fk__driver_poke(remote->driver); /* there is something due now */
     return err;
 }

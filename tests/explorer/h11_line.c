@@ -114,6 +114,8 @@ static void start(world *w)
     fk_transport transport = { w, on_connect, on_write, on_close, on_wake };
     fk_path path;
     fk_local *local = &sys->dispatch.worker[0]->local;
+    sys->address.host = FK_STR("10.0.0.1"); /* kernel_start() knows of no network */
+    sys->address.port = 1;
     fk_err err = fk__remote_attach(sys, &config);
     fk__explore_check(err == FK_OK, "no remoting");
     w->remote = fk__remote_of(sys);
@@ -208,6 +210,7 @@ static const fk_harness HARNESSES[] = {
 static const fk_variant VARIANTS[] = {
     { "line-shut", FK_MUTATION_LINE_ORDER, NULL, FK_MEMORY_SC, true, "out of order" },
     { "line-send", FK_MUTATION_LINE_BUSY, NULL, FK_MEMORY_SC, true, "the driver was not called" },
+    { "line-open", FK_MUTATION_LINE_REOPENED, NULL, FK_MEMORY_SC, true, NULL },
     { .harness = NULL },
 };
 
