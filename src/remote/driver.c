@@ -366,7 +366,7 @@ static void outbox_tick(fk_driver *driver, fk_line *line)
 /* As soon as there is anybody to be told of anything. */
 static bool needs_agent(fk_driver *driver)
 {
-    return driver->lines != NULL && fk__half_load(&driver->is_hooked, FK_ACQUIRE) == 0;
+    return fk__driver_lines(driver) != NULL && fk__half_load(&driver->is_hooked, FK_ACQUIRE) == 0;
 }
 
 /* All that may be due; also finds out when the next of it is. */

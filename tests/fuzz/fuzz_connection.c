@@ -81,7 +81,7 @@ static fk_err receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     (void)state;
     const fk_ref *whom = FK_AS(fk_ref, msg);
     told++;
-    if (whom != NULL) (void)fk_watch(ctx, *whom);
+    if (whom != NULL) (void)!fk_watch(ctx, *whom);
     if (whom != NULL) return FK_OK;
     if (FK_AS(fk_terminated, msg) != NULL) return FK_OK;
     (void)fk_reply(ctx, FK_TEXT("thanks"));
