@@ -19,7 +19,7 @@ c_files() { find . -name '*.[ch]' -not -path './build*' -not -path './.*/*' | so
 # The sources that the compilation database knows: what is not built cannot be analysed.
 built_files() {
     sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' build/release-clang/compile_commands.json |
-        sort -u | grep -E "^$PWD/(src|examples|tests)/"
+        sort -u | grep -E "^$PWD/(src|examples|interop|tests)/"
 }
 
 format() { c_files | xargs -r clang-format --dry-run -Werror; }
@@ -31,7 +31,7 @@ tidy() {
 }
 check_cpp() {
     local parts
-    mapfile -t parts < <(ls -d src examples 2>/dev/null)
+    mapfile -t parts < <(ls -d src examples interop 2>/dev/null)
     cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -j "${JOBS:-$(nproc)}" \
         --enable=warning,performance,portability -I include -I src \
         --suppress=missingIncludeSystem "${parts[@]}"

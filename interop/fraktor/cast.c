@@ -101,7 +101,7 @@ static fk_err sink_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     sink *self = state;
     char text[24] = "";
-    if (FK_AS(report, msg) != NULL) {
+    if (msg->type == &fk_type_report) {
         sink_report(self);
         return FK_OK;
     }

@@ -3,7 +3,7 @@
 """Checks that #include lines follow the arrows between the parts.
 
   base <- core <- remote <- cluster,  base <- wire <- remote;  sim and host use any of these;
-  cli, examples and bench use the public headers only; public headers and freestanding parts
+  cli, examples, bench and interop use the public headers only; public headers and freestanding parts
   reach nothing but the compiler's freestanding headers; no cycles between files.
 """
 
@@ -32,9 +32,10 @@ ALLOWED = {  # part: the parts it may include; the public headers are open to al
     "cli": {"cli"},
     "examples": set(),
     "bench": {"bench"},
+    "interop": {"interop"},
     "public": set(),
 }
-PUBLIC_ONLY = {"cli", "examples", "bench"}
+PUBLIC_ONLY = {"cli", "examples", "bench", "interop"}
 # The only public headers that may use others than the compiler's own.
 HOSTED_PUBLIC = {"include/fraktor/host.h", "include/fraktor/nanopb.h"}
 # With FK_SIM the atomics become calls into the explorer; this one line is that seam.
@@ -49,7 +50,7 @@ def part_of(path):
         return "public"
     if top == "src" and len(rest) > 1:
         return rest[0]
-    return top if top in ("examples", "bench") else None
+    return top if top in ("examples", "bench", "interop") else None
 
 
 def includes(root, path):
@@ -85,7 +86,7 @@ def check_edge(path, part, line, name, target, angled):
         return here + f"{part} may use the public headers (fraktor/...) only"
     if to not in ALLOWED.get(part, set()):
         return here + f"the arrow {part} -> {to} is not allowed"
-    if part != "bench" and part != "cli" and not name.startswith(f"{to}/"):
+    if part not in PUBLIC_ONLY and not name.startswith(f"{to}/"):
         return here + f'name the part: "{to}/{pathlib.PurePosixPath(name).name}"'
     return None
 
@@ -179,6 +180,8 @@ def self_test():
         "cli goes inside": ({"src/cli/x.c": '#include "core/cell.h"\n'}, "public headers"),
         "example goes inside": ({"examples/02_x.c": '#include "core/cell.h"\n'},
                                 "public headers"),
+        "peer goes inside": ({"interop/fraktor/x.c": '#include "core/cell.h"\n'},
+                             "public headers"),
         "public header goes inside": ({"include/fraktor/x.h": '#include "base/list.h"\n'},
                                       "a public header may"),
         "public header is hosted": ({"include/fraktor/x.h": "#include <stdio.h>\n"},
