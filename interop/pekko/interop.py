@@ -11,6 +11,7 @@ import argparse
 import collections
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -220,6 +221,8 @@ def main():
     if not args.self and not OURS.exists():
         sys.exit(f"interop.py: {OURS.relative_to(ROOT)} is not built (./run interop builds it)")
 
+    # Whoever ends this ends the nodes with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     failures = tried = 0
     for generation in ("1", "2") if args.pekko == "all" else (args.pekko,):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="interop-"))
