@@ -13,13 +13,14 @@ RAW = (4, 18, 19, 20, 21, 35)  # serializers whose payload is no protobuf
 
 
 def fields_of(data):
-    """None: it is text, or no protobuf. Nearly every tag of this protocol is below a space."""
+    """None: it is text, or a number. Tags of this protocol are below a space; no field is 0."""
     if min(data, default=0x20) >= 0x20:
         return None
     try:
-        return list(frames.fields(data))
+        found = list(frames.fields(data))
     except (ValueError, IndexError):
         return None
+    return found if all(number != 0 for number, _ in found) else None
 
 
 def tree(data):
@@ -37,17 +38,24 @@ def texts_of(envelope):
     texts, end = [], 28
     for tag in (16, 20, 24):
         offset = int.from_bytes(envelope[tag:tag + 4], "little")
+        if offset >> 24:  # by table: it is there, and takes no place
+            texts.append((True, True))
+            continue
         size = int.from_bytes(envelope[offset:offset + 2], "little")
         texts.append((offset == end, size != 0))
         end = offset + 2 + size
     return texts, envelope[end:]
 
 
-def of(frame):
-    """frame: one without a text by table; the versions of tables are bytes 2 and 3.
+def kind_of(frame):
+    """None: its manifest is by table."""
+    if "manifest by table" in frame.what:
+        return None
+    return frame.what.partition(",")[0].partition(" with ")[0]
 
-    Messages of actors have a sender or none, as they like.
-    """
+
+def of(frame):
+    """The versions of tables are bytes 2 and 3. Messages of actors have a sender or none, as they like."""
     envelope = frame.data[4:]
     texts, payload = texts_of(envelope)
     serializer = int.from_bytes(envelope[12:16], "little", signed=True)
