@@ -198,7 +198,9 @@ def run_pair(args, generation, folder):
         if why is not None:
             print(f"  skipped: {why}; this stands in for it")
         failures = run_points(nodes, args.only)
-        failures += check_one_way(nodes) + check_shapes(nodes) + compare(nodes, folder)
+        failures += check_one_way(nodes) + compare(nodes, folder)
+        if not args.only:  # some kinds take another shape now and then: all that there are must be seen
+            failures += check_shapes(nodes)
         if args.capture:
             write_capture(pathlib.Path(args.capture), nodes, 0)
         return failures
