@@ -126,11 +126,13 @@ static fk_err authority_ask(fk_system *sys, fk_str address, fk_authority_event e
     }
     fk_line *line = authority != NULL ? authority->user : NULL;
     if (line != NULL) fk__line_follow(line);
+    if (authority != NULL) authority->holds++;
     fk__remote_unlock(remote);
     fk_local *local = fk__local_enter(sys);
     fk__remote_act(remote, local, &created);
     fk__remote_act(remote, local, &effects);
     if (line != NULL) fk__line_call(remote, line);
+    fk__remote_release(remote, authority);
     if (err == FK_OK) fk__remote_replan(remote, local);
     fk__local_leave(local);
     if (err != FK_OK) return err;
@@ -173,10 +175,14 @@ fk_err fk_authority_set_mapping(fk_system *sys, fk_str address, fk_str host, uin
     fk_err err = fk__remote_authority(remote, &path, &created, &authority);
     if (err == FK_OK) {
         err = fk__authority_map(&remote->table, authority, host, port, fk__system_now(sys));
+        authority->holds++;
+        if (err == FK_OK) authority->is_kept = true;
+        created.authority = authority;
     }
     fk__remote_unlock(remote);
     fk_local *local = fk__local_enter(sys);
     fk__remote_act(remote, local, &created);
+    fk__remote_release(remote, created.authority);
     if (err == FK_OK) fk__remote_replan(remote, local);
     fk__local_leave(local);
     return err;

@@ -3,7 +3,8 @@
  * The decisions. One function for each kind of event, one for each way into a state; the ways in
  * write everything that depends on the state, so that no field outlives the state it belongs to:
  *
- *   Unresolved   with a mapping, an attempt is planned or under way; give_up_at may be set
+ *   Unresolved   with a mapping, an attempt is planned or under way, unless it rests; give_up_at may
+ *                be set
  *   Connected    while it is not open, an attempt is planned or under way
  *   Quarantine   nothing is deferred, planned or under way; lift_at is set
  */
@@ -22,7 +23,7 @@ static void authority_move(fk_authority *a, fk_association to, fk_authority_reas
     fx->change = (fk_authority_change){ a->state, to, reason, now };
     a->state = to;
     a->state_at = now;
-    a->is_open = a->is_draining = a->is_attempting = false;
+    a->is_open = a->is_draining = a->is_attempting = a->is_resting = false;
     a->attempt_at = a->give_up_at = a->lift_at = FK_NEVER;
 }
 

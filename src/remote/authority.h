@@ -108,6 +108,9 @@ struct fk_authority {
     bool is_draining;   /* with is_open: what was deferred goes first */
     bool is_mapped;     /* it is known where to connect to */
     bool is_attempting; /* attempt number `attempt` is under way */
+    bool is_resting;    /* Unresolved, and nobody wants it: it is not tried */
+    bool is_kept;       /* a person has said where it is: it is not forgotten */
+    uint32_t holds;     /* of those who look at it without the caller's lock: nor then */
     uint64_t uid;       /* of the peer, or the last one; 0: none yet */
     uint64_t attempt;
     uint32_t incarnation; /* of the peer: 1, and one more with each other uid */
@@ -123,7 +126,10 @@ struct fk_authority {
     char *mapped_host;    /* where to connect to; NULL: the host of the key */
     uint16_t mapped_host_len;
     uint16_t mapped_port;
-    void *user;          /* whatever the caller keeps for it */
+    void *user; /* whatever the caller keeps for it */
+    /* The caller's references to its actors, and how many of these must stay (remote/proxies.h). */
+    struct fk_remote_proxy *proxies;
+    uint32_t proxies_staying;
     fk_authority *chain; /* next in its bucket */
     uint64_t hash;
     fk_authority_key key; /* system and host are in text */
@@ -228,9 +234,13 @@ FK_MUST_USE fk_err fk__authority_get(fk_authority_table *table, const fk_authori
 fk_authority *fk__authority_find(const fk_authority_table *table, const fk_authority_key *key);
 /* Walks all: NULL gives the first; NULL is the end. */
 fk_authority *fk__authority_after(const fk_authority_table *table, const fk_authority *authority);
-/* FK_E_STATE unless it is Unresolved with nothing deferred, under way or quarantined, so that
- * nothing is lost with it. */
-FK_MUST_USE fk_err fk__authority_forget(fk_authority_table *table, fk_authority *authority);
+/* It is Unresolved, or quarantined for good, with nothing deferred or under way, no uid that must not
+ * come back yet, and nobody holds it: nothing is lost with it. */
+bool fk__authority_is_forgettable(const fk_authority_table *table, const fk_authority *authority,
+                                  fk_time now);
+/* FK_E_STATE unless that is so. What the caller keeps for it he must have seen to before. */
+FK_MUST_USE fk_err fk__authority_forget(fk_authority_table *table, fk_authority *authority,
+                                        fk_time now);
 
 /* ---- events -------------------------------------------------------------------------------- */
 
@@ -238,6 +248,15 @@ FK_MUST_USE fk_err fk__authority_forget(fk_authority_table *table, fk_authority 
  * says. With a mapping, an Unresolved authority is tried at once, and again and again. */
 FK_MUST_USE fk_err fk__authority_map(fk_authority_table *table, fk_authority *authority,
                                      fk_str host, uint16_t port, fk_time now);
+
+/* Whose time has come is about to be tried, or given up, while it is Unresolved; NULL: there is none.
+ * If nobody wants it, it may rest instead. */
+fk_authority *fk__authority_due(const fk_authority_table *table, fk_time now);
+/* It is not tried any more, nor given up, until it is roused, mapped anew or shakes hands by itself.
+ * It must be Unresolved, with nothing deferred and no attempt under way. */
+void fk__authority_rest(fk_authority_table *table, fk_authority *authority);
+/* Somebody wants it: it is tried at once. Nothing happens if it does not rest. */
+void fk__authority_rouse(fk_authority_table *table, fk_authority *authority, fk_time now);
 
 /* Asks what is to become of an envelope. FK_OK: *is_deferred says whether the table took it, or
  * whether it is to be sent now. Everything else means that it is still the caller's and a dead

@@ -16,13 +16,15 @@ static void authority_check_queue(const fk_authority_table *table, const fk_auth
 static void authority_check_times(const fk_authority *a)
 {
     bool is_planned = a->attempt_at != FK_NEVER;
-    bool must_try = a->is_mapped && !a->is_open && a->state != FK_ASSOCIATION_QUARANTINE;
+    bool must_try =
+        a->is_mapped && !a->is_open && !a->is_resting && a->state != FK_ASSOCIATION_QUARANTINE;
     fk_time first = a->attempt_at < a->give_up_at ? a->attempt_at : a->give_up_at;
     if (a->lift_at < first) first = a->lift_at;
     FK_ASSERT(a->deadline.at == first);
     FK_ASSERT(!(is_planned && a->is_attempting));
     FK_ASSERT(must_try == (is_planned || a->is_attempting));
     FK_ASSERT(a->give_up_at == FK_NEVER || a->state == FK_ASSOCIATION_UNRESOLVED);
+    FK_ASSERT(a->give_up_at == FK_NEVER || !a->is_resting);
     FK_ASSERT(a->lift_at == FK_NEVER || a->state == FK_ASSOCIATION_QUARANTINE);
 }
 
@@ -36,6 +38,8 @@ static void authority_check_one(const fk_authority_table *table, const fk_author
     FK_ASSERT(a->state != FK_ASSOCIATION_CONNECTED || a->is_mapped);
     FK_ASSERT(a->deferred.count == 0 || !a->is_open || a->is_draining);
     FK_ASSERT(!(a->is_open && is_refused));
+    FK_ASSERT(!a->is_resting || a->state == FK_ASSOCIATION_UNRESOLVED);
+    FK_ASSERT(!a->is_resting || a->deferred.count == 0);
     if (a->state == FK_ASSOCIATION_QUARANTINE) {
         FK_ASSERT(a->deferred.count == 0);
         FK_ASSERT(a->uid == 0 || is_refused);

@@ -62,6 +62,33 @@ void fk__authority_retry(fk_authority_table *table, fk_authority *authority, fk_
     authority_plan(table, authority, now, authority_delay(table, authority));
 }
 
+fk_authority *fk__authority_due(const fk_authority_table *table, fk_time now)
+{
+    fk_deadline *first = fk__deadlines_first(&table->deadlines);
+    if (first == NULL || first->at > now) return NULL;
+    fk_authority *authority = FK_CONTAINER(first, fk_authority, deadline);
+    bool is_waiting = authority->state == FK_ASSOCIATION_UNRESOLVED && !authority->is_attempting;
+    return is_waiting ? authority : NULL;
+}
+
+void fk__authority_rest(fk_authority_table *table, fk_authority *authority)
+{
+    FK_ASSERT(authority->state == FK_ASSOCIATION_UNRESOLVED);
+    FK_ASSERT(!authority->is_attempting);
+    FK_ASSERT(authority->deferred.count == 0);
+    authority->is_resting = true;
+    /* R4.3 counts the time in which reconnecting fails, and nobody reconnects. */
+    authority->attempt_at = authority->give_up_at = FK_NEVER;
+    fk__authority_settle(table, authority);
+}
+
+void fk__authority_rouse(fk_authority_table *table, fk_authority *authority, fk_time now)
+{
+    if (!authority->is_resting) return;
+    authority->is_resting = false;
+    fk__authority_arm(table, authority, now);
+}
+
 fk_time fk__authority_next(const fk_authority_table *table)
 {
     const fk_deadline *first = fk__deadlines_first(&table->deadlines);

@@ -163,12 +163,23 @@ static void authority_destroy(fk_authority_table *table, fk_authority *a)
     fk__mem_free(table->mem, a, sizeof(*a) + a->text.len);
 }
 
-fk_err fk__authority_forget(fk_authority_table *table, fk_authority *authority)
+/* By Pekko's rules no time ends a quarantine. But a uid need not be remembered for longer than this,
+ * and with the uid the quarantine is over. */
+bool fk__authority_is_forgettable(const fk_authority_table *table, const fk_authority *authority,
+                                  fk_time now)
 {
-    if (authority->state != FK_ASSOCIATION_UNRESOLVED || authority->is_attempting ||
-        authority->deferred.count != 0 || authority->quarantined.count != 0) {
-        return FK_E_STATE;
-    }
+    const fk_authority *a = authority;
+    bool is_for_good = a->state == FK_ASSOCIATION_QUARANTINE && a->lift_at == FK_NEVER;
+    if (a->state != FK_ASSOCIATION_UNRESOLVED && !is_for_good) return false;
+    if (a->is_attempting || a->deferred.count != 0) return false;
+    if (a->is_kept || a->holds != 0) return false;
+    return fk__uids_are_over(&a->quarantined, table->uids_limit.keep, now);
+}
+
+fk_err fk__authority_forget(fk_authority_table *table, fk_authority *authority, fk_time now)
+{
+    if (!fk__authority_is_forgettable(table, authority, now)) return FK_E_STATE;
+    FK_ASSERT(authority->proxies == NULL);
     fk_authority **link = &table->bucket[authority->hash & (table->bucket_count - 1)];
     while (*link != authority) link = &(*link)->chain;
     *link = authority->chain;
@@ -227,6 +238,7 @@ fk_err fk__authority_map(fk_authority_table *table, fk_authority *authority, fk_
     a->is_mapped = true;
     /* What is known of the old address says nothing about the new one. */
     a->failures = 0;
+    a->is_resting = false;
     if (a->state == FK_ASSOCIATION_UNRESOLVED) {
         a->attempt_at = FK_NEVER;
         fk__authority_arm(table, a, now);

@@ -337,11 +337,14 @@ void fk__bonds_news(fk_driver *driver, fk_line *line)
         fk_ref ref = proxy != NULL ? proxy->ref : FK_REF_NONE;
         bool is_wanted = proxy != NULL && proxy->is_watched;
         bool is_out = line->authority->state == FK_ASSOCIATION_QUARANTINE;
+        if (proxy != NULL && is_wanted && !is_out) {
+            fk__authority_rouse(&remote->table, line->authority, driver->now);
+            driver->next_at = 0;
+        }
         if (proxy != NULL && is_wanted && !is_out && !line->authority->is_mapped) {
             fk_err err =
                 fk__authority_map(&remote->table, line->authority, FK_STR(""), 0, driver->now);
             is_out = err != FK_OK && err != FK_E_NOMEM;
-            driver->next_at = 0;
         }
         fk__remote_unlock(remote);
         if (proxy == NULL) return;

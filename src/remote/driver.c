@@ -75,6 +75,7 @@ fk_err fk__driver_create(fk_remote *remote, const fk_remoting_config *config)
     driver->config = *config;
     driver->local = &sys->outside[0];
     driver->uid = remote->uid;
+    driver->retire_at = FK_NEVER;
     remote->driver = driver;
     fk_err err = driver_fill(driver);
     if (err != FK_OK) fk__driver_destroy(remote);
@@ -271,6 +272,10 @@ static void streams_settle(fk_driver *driver, fk_line *line, const fk_authority 
 void fk__driver_settle(fk_driver *driver, fk_line *line)
 {
     fk_remote *remote = driver->remote;
+    fk__remote_lock(remote);
+    bool is_free = line->authority == NULL; /* it was called for what has been done since */
+    fk__remote_unlock(remote);
+    if (is_free) return;
     fk__line_gather(driver, line);
     fk__bonds_news(driver, line);
     fk__remote_lock(remote);
@@ -340,7 +345,12 @@ static void authorities_tick(fk_driver *driver)
     fk_remote *remote = driver->remote;
     fk_authority_effects effects;
     for (;;) {
+        fk_authority *due;
         fk__remote_lock(remote);
+        while ((due = fk__authority_due(&remote->table, driver->now)) != NULL &&
+               due->user != NULL && !fk__line_is_wanted(due->user)) {
+            fk__authority_rest(&remote->table, due);
+        }
         bool more = fk__authority_tick(&remote->table, driver->now, &effects);
         fk_time next = fk__authority_next(&remote->table);
         fk__remote_unlock(remote);
@@ -385,6 +395,7 @@ static void tick(fk_driver *driver)
         if (line->has_old_news) fk__line_wake(driver, line);
     }
     fk__bonds_tick(driver);
+    fk__retire_tick(driver);
     authorities_tick(driver); /* last: its effects ask for another look */
 }
 

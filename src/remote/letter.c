@@ -89,8 +89,16 @@ static fk_reason reason_for(fk_err err)
     case FK_E_QUARANTINED: return FK_REASON_QUARANTINED;
     case FK_E_FULL: return FK_REASON_FULL;
     case FK_E_UNRESOLVED: return FK_REASON_NO_RECEIVER;
+    case FK_E_DEAD: return FK_REASON_STOPPED;
     default: return FK_REASON_NO_MEMORY;
     }
+}
+
+fk_err fk__letter_refuse(fk_local *local, fk_str address, fk_letter *letter, fk_err err)
+{
+    if (err == FK_E_QUARANTINED) fk__invalid_association(local, address);
+    fk__letter_discard(local, reason_for(err), letter);
+    return err;
 }
 
 static fk_letter *letter_create(fk_local *local)
@@ -101,7 +109,7 @@ static fk_letter *letter_create(fk_local *local)
     return letter;
 }
 
-/* The letter is the caller's when this fails. Under the lock. */
+/* Without a driver. The letter is the caller's when this fails. Under the lock. */
 static fk_err letter_put(fk_remote *remote, fk_authority *authority, fk_letter *letter)
 {
     bool is_deferred, pierces = letter->path != NULL;
@@ -109,16 +117,14 @@ static fk_err letter_put(fk_remote *remote, fk_authority *authority, fk_letter *
     return is_deferred ? FK_OK : FK_E_UNRESOLVED; /* without a transport nobody is ever reached */
 }
 
-/* It did not go. */
+/* It did not go. Of an authority that stays. */
 static fk_err letter_refuse(fk_remote *remote, fk_local *local, const fk_authority *authority,
                             fk_letter *letter, fk_err err)
 {
-    if (err == FK_E_QUARANTINED) {
-        char buf[FK_ADDRESS_MAX];
-        fk__invalid_association(local, fk__remote_address(remote, authority, buf));
-    }
-    fk__letter_discard(local, reason_for(err), letter);
-    return err;
+    char buf[FK_ADDRESS_MAX];
+    fk_str address = FK_STR("");
+    if (err == FK_E_QUARANTINED) address = fk__remote_address(remote, authority, buf);
+    return fk__letter_refuse(local, address, letter, err);
 }
 
 fk_err fk__letter_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, fk_node *node)
@@ -134,15 +140,14 @@ fk_err fk__letter_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, f
     letter->node = node;
     letter->to = to;
     if (remote->driver != NULL) {
-        /* Relaxed: an authority stays. If it is another's by now, so is the proxy, and the letter is
-         * found out by its generation. */
-        fk_authority *its = fk__word_ptr(&own->authority, FK_RELAXED);
-        fk_err err = fk__line_send(remote, local, its->user, letter, false);
-        return err != FK_OK ? letter_refuse(remote, local, its, letter, err) : FK_OK;
+        /* Relaxed: a line is never anything else, though it may be another authority's by now. Then
+         * the proxy has given way, and the letter is found out by its generation: where the line is
+         * shut in the same call, else when it is written. */
+        return fk__line_send(remote, local, fk__word_ptr(&own->line, FK_RELAXED), letter, false);
     }
     fk__remote_lock(remote);
     bool is_stale = !fk_ref_equal(own->ref, to);
-    fk_authority *authority = fk__word_ptr(&own->authority, FK_RELAXED); /* the lock orders it */
+    fk_authority *authority = own->authority;
     fk_err err = is_stale ? FK_OK : letter_put(remote, authority, letter);
     fk__remote_unlock(remote);
     if (is_stale) fk__letter_discard(local, FK_REASON_STOPPED, letter);
@@ -183,10 +188,14 @@ static fk_err selection_put(fk_remote *remote, fk_local *local, const fk_path *p
     fk_line *line = NULL;
     if (err == FK_OK && remote->driver != NULL) err = fk__line_get(remote, authority, &line);
     if (err == FK_OK && line == NULL) err = letter_put(remote, authority, letter);
+    /* Until the letter is on its line, which has no other way to know whose it is. */
+    if (authority != NULL) authority->holds++;
     fk__remote_unlock(remote);
-    if (line != NULL) err = fk__line_send(remote, local, line, letter, true);
+    fk_err refused = err != FK_OK ? letter_refuse(remote, local, authority, letter, err) : FK_OK;
+    if (line != NULL) refused = fk__line_send(remote, local, line, letter, true);
     fk__remote_act(remote, local, &effects);
-    return err != FK_OK ? letter_refuse(remote, local, authority, letter, err) : FK_OK;
+    fk__remote_release(remote, authority);
+    return refused;
 }
 
 fk_err fk__letter_select(void *ctx, fk_local *local, const fk_expression *e, fk_node *node)

@@ -31,6 +31,9 @@ typedef struct fk_letter_path {
 fk_err fk__letter_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, fk_node *node);
 fk_err fk__letter_select(void *ctx, fk_local *local, const fk_expression *expression,
                          fk_node *node);
+/* One that does not go for that error, which is returned: a dead letter, and if it is
+ * FK_E_QUARANTINED an InvalidAssociation with that address. */
+fk_err fk__letter_refuse(fk_local *local, fk_str address, fk_letter *letter, fk_err err);
 /* A letter that does not go: one dead letter. */
 void fk__letter_discard(fk_local *local, fk_reason reason, fk_letter *letter);
 /* One that cannot be written. */

@@ -6,37 +6,82 @@
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
-static void line_init(fk_remote *remote, fk_line *line, fk_authority *authority)
+/* What is the driver's, as if nobody had ever been met. Where it is found by others it stays as it is:
+ * the gate, the stack, and whether the driver looks at it. */
+static void line_init(fk_driver *driver, fk_line *line)
 {
-    fk_driver *driver = remote->driver;
-    memset(line, 0, sizeof(*line));
-    line->authority = authority;
+    line->is_out = line->has_left = line->is_gone = false;
+    line->watching = (fk_watcher_node){ .uid = 0 };
+    line->samples = NULL;
+    line->mail = (fk_mail_peer){ .cache = NULL };
+    line->owed = 0;
+    line->uid = line->ack_seq = line->quarantined_uid = 0;
     line->compress_at = FK_NEVER;
-    fk__peer_init(&line->peer, authority);
+    line->leaver_len = line->why_len = 0;
+    fk__peer_init(&line->peer, NULL);
     fk_err err = fk__outbox_init(&line->outbox, &driver->delivery);
     FK_ASSERT(err == FK_OK); /* the config was checked */
     for (uint32_t kind = FK_STREAM_CONTROL; kind < FK_STREAM_COUNT; kind++) {
         fk_stream *stream = &line->stream[kind];
-        stream->line = line;
-        stream->kind = (uint8_t)kind;
+        *stream = (fk_stream){ .line = line, .kind = (uint8_t)kind };
         fk__handshake_init(&stream->handshake, &driver->handshake);
     }
 }
 
+static fk_err line_create(fk_driver *driver, fk_line **out)
+{
+    void *memory;
+    FK_TRY(fk__mem_alloc(&driver->remote->sys->mem, sizeof(fk_line),
+                         FK_SITE("line to another system"), &memory));
+    fk_line *line = memory;
+    memset(line, 0, sizeof(*line));
+    line_init(driver, line);
+    line->all_next = fk__driver_lines(driver);
+    /* Release: the line, to the driver, which walks over all of them without the lock. */
+    fk__word_store(&driver->lines, (uintptr_t)line, FK_RELEASE);
+    *out = line;
+    return FK_OK;
+}
+
 fk_err fk__line_get(fk_remote *remote, fk_authority *authority, fk_line **out)
 {
+    fk_driver *driver = remote->driver;
     *out = authority->user;
     if (*out != NULL) return FK_OK;
-    void *memory;
-    FK_TRY(fk__mem_alloc(&remote->sys->mem, sizeof(fk_line), FK_SITE("line to another system"),
-                         &memory));
-    *out = memory;
-    line_init(remote, *out, authority);
-    (*out)->all_next = fk__driver_lines(remote->driver);
-    /* Release: the line, to the driver, which walks over all of them without the lock. */
-    fk__word_store(&remote->driver->lines, (uintptr_t)*out, FK_RELEASE);
+    if (driver->lines_free != NULL) {
+        *out = driver->lines_free;
+        driver->lines_free = (*out)->free_next;
+    } else {
+        FK_TRY(line_create(driver, out));
+    }
+    /* No more than this: the rest is the driver's. */
+    (*out)->authority = (*out)->peer.authority = authority;
     authority->user = *out;
     return FK_OK;
+}
+
+void fk__line_retire(fk_driver *driver, fk_line *line)
+{
+    fk_mem *mem = &driver->remote->sys->mem;
+    fk_envelopes left;
+    fk__peer_fini(&driver->door.origins, &line->peer);
+    fk__outbox_fini(&line->outbox, &left);
+    FK_ASSERT(left.first == NULL);
+    FK_ASSERT(line->piercing.first == NULL);
+    FK_ASSERT(line->news_first == NULL);
+    for (uint32_t kind = FK_STREAM_CONTROL; kind < FK_STREAM_COUNT; kind++) {
+        FK_ASSERT(line->stream[kind].conn == 0);
+        FK_ASSERT(line->stream[kind].buffer == NULL);
+        FK_ASSERT(line->stream[kind].ready.first == NULL);
+    }
+    fk__tables_free(driver, line);
+    fk__mem_free(mem, line->samples, driver->watcher.config.detector.samples_max * sizeof(fk_time));
+    line_init(driver, line);
+    fk__half_store(&line->is_refusing, 0, FK_RELEASE);
+    line->authority->user = NULL;
+    line->authority = NULL;
+    line->free_next = driver->lines_free;
+    driver->lines_free = line;
 }
 
 /* ---- sending: any thread -------------------------------------------------------------------------- */
@@ -95,31 +140,45 @@ static void line_defer(fk_remote *remote, fk_line *line, fk_envelopes *letters, 
     }
 }
 
-/* Without the lock. */
-static void line_report(fk_remote *remote, fk_local *local, const fk_line *line, fk_envelopes *full,
-                        fk_envelopes *refused)
+/* Without the lock. address: of the authority, as it was with the lock. */
+static void line_report(fk_local *local, fk_str address, fk_envelopes *full, fk_envelopes *refused)
 {
-    char buf[FK_ADDRESS_MAX];
     fk_envelope *envelope;
     while ((envelope = fk__envelopes_take(full)) != NULL) {
-        fk__letter_discard(local, FK_REASON_FULL, FK_CONTAINER(envelope, fk_letter, link));
+        fk__letter_refuse(local, address, FK_CONTAINER(envelope, fk_letter, link), FK_E_FULL);
     }
     while ((envelope = fk__envelopes_take(refused)) != NULL) {
-        fk__invalid_association(local, fk__remote_address(remote, line->authority, buf));
-        fk__letter_discard(local, FK_REASON_QUARANTINED, FK_CONTAINER(envelope, fk_letter, link));
+        fk__letter_refuse(local, address, FK_CONTAINER(envelope, fk_letter, link),
+                          FK_E_QUARANTINED);
     }
 }
 
-/* The gate is open. False: too many are behind it. *is_first: nobody has been called for it. */
-static bool line_pass(const fk_remote *remote, fk_line *line, fk_letter *letter, bool *is_first)
+/* Under the lock: somebody is wanted there. From now on it is tried. True: the driver must know. */
+static bool line_want(fk_remote *remote, fk_line *line)
 {
-    uintptr_t most = (uintptr_t)remote->driver->config.outbound_max * FK_LINE_ONE;
-    if (fk__word_add(&line->gate, FK_LINE_ONE, FK_ACQ_REL) >= most) {
-        fk__word_add(&line->gate, -FK_LINE_ONE, FK_RELAXED);
-        return false;
+    fk_authority *authority = line->authority;
+    fk_time now = fk__system_now(remote->sys);
+    if (authority->is_mapped) {
+        bool was_resting = authority->is_resting;
+        fk__authority_rouse(&remote->table, authority, now);
+        return was_resting;
     }
-    *is_first = line_push(line, letter);
-    return true;
+    /* If that fails, the next letter tries again. */
+    return fk__authority_map(&remote->table, authority, FK_STR(""), 0, now) == FK_OK;
+}
+
+/* Under the lock: the line is its receiver's. */
+static bool line_is_its(fk_remote *remote, const fk_line *line, const fk_letter *letter)
+{
+    if (letter->path != NULL) return true; /* its authority is held */
+    const fk_remote_proxy *proxy = fk__proxies_find(&remote->proxies, letter->to);
+    return proxy != NULL && proxy->authority->user == line;
+}
+
+/* The gate that lets no more letters through. */
+static inline uintptr_t line_most(const fk_remote *remote)
+{
+    return (uintptr_t)remote->driver->config.outbound_max * FK_LINE_ONE;
 }
 
 /* The gate was shut, or too many are behind it. */
@@ -127,41 +186,45 @@ static FK_COLD fk_err send_slowly(fk_remote *remote, fk_local *local, fk_line *l
                                   fk_letter *letter, bool pierces)
 {
     fk_envelopes full = { NULL, NULL, 0 }, refused = { NULL, NULL, 0 };
-    fk_authority *authority = line->authority;
-    bool is_deferred = true, is_mapped = false, must_call = false;
-    fk_err err = FK_E_FULL;
+    char buf[FK_ADDRESS_MAX];
+    fk_str address = FK_STR("");
+    bool is_deferred = true, is_due = false, must_call = false;
     fk__remote_lock(remote);
-    bool is_open = (fk__word_load(&line->gate, FK_RELAXED) & FK_LINE_OPEN) != 0;
-    if (is_open) { /* it may have been opened since we came by, and stays so under the lock */
-        if (FK_SAFEGUARD(LINE_REOPENED) && line_pass(remote, line, letter, &must_call)) err = FK_OK;
-    } else {
+    uintptr_t gate = fk__word_load(&line->gate, FK_RELAXED);
+    bool is_open = (gate & FK_LINE_OPEN) != 0;
+    fk_err err = line_is_its(remote, line, letter) ? FK_E_FULL : FK_E_DEAD;
+    bool may_pass = gate < line_most(remote) && FK_SAFEGUARD(LINE_REOPENED);
+    if (is_open && err != FK_E_DEAD && may_pass) { /* it has been opened since we came by */
+        fk__word_add(&line->gate, FK_LINE_ONE, FK_ACQ_REL);
+        must_call = line_push(line, letter);
+        err = FK_OK;
+    } else if (!is_open && err != FK_E_DEAD) {
+        fk_authority *authority = line->authority;
         fk_envelopes older = line_take(line);
         if (FK_SAFEGUARD(LINE_ORDER)) line_defer(remote, line, &older, &full, &refused);
         err = fk__authority_send(&remote->table, authority, &letter->link, pierces, &is_deferred);
-        must_call = err == FK_OK && !is_deferred;
+        must_call = err == FK_OK && !is_deferred; /* it pierces */
         if (must_call) fk__envelopes_put(&line->piercing, &letter->link);
         if (!FK_SAFEGUARD(LINE_ORDER)) line_defer(remote, line, &older, &full, &refused);
-        /* Somebody is wanted there: from now on it is tried. */
-        if (err == FK_OK && !authority->is_mapped) {
-            fk_err mapped = fk__authority_map(&remote->table, authority, FK_STR(""), 0,
-                                              fk__system_now(remote->sys));
-            is_mapped = mapped == FK_OK; /* else the next letter tries again */
+        if (err == FK_OK) is_due = line_want(remote, line);
+        if (err == FK_E_QUARANTINED || refused.first != NULL) {
+            address = fk__remote_address(remote, authority, buf);
         }
     }
     fk__remote_unlock(remote);
-    line_report(remote, local, line, &full, &refused);
+    line_report(local, address, &full, &refused);
     if (must_call) fk__line_call(remote, line);
-    if (is_mapped) fk__driver_poke(remote->driver); /* there is something due now */
-    return err;
+    if (is_due) fk__driver_poke(remote->driver);
+    return err != FK_OK ? fk__letter_refuse(local, address, letter, err) : FK_OK;
 }
 
 fk_err fk__line_send(fk_remote *remote, fk_local *local, fk_line *line, fk_letter *letter,
                      bool pierces)
 {
-    uintptr_t most = (uintptr_t)remote->driver->config.outbound_max * FK_LINE_ONE;
-    /* Acquire: the letter goes onto the stack after this. */
+    /* Acquire: the letter goes onto the stack after this. As long as it is counted the line stays the
+     * authority's. */
     uintptr_t gate = fk__word_add(&line->gate, FK_LINE_ONE, FK_ACQ_REL);
-    if (FK_UNLIKELY((gate & FK_LINE_OPEN) == 0 || gate >= most)) {
+    if (FK_UNLIKELY((gate & FK_LINE_OPEN) == 0 || gate >= line_most(remote))) {
         fk__word_add(&line->gate, -FK_LINE_ONE, FK_RELAXED);
         return send_slowly(remote, local, line, letter, pierces);
     }
@@ -274,10 +337,12 @@ void fk__line_gather(fk_driver *driver, fk_line *line)
     fk_remote *remote = driver->remote;
     fk_envelopes full = { NULL, NULL, 0 }, refused = { NULL, NULL, 0 };
     uint32_t drained = 0;
+    char buf[FK_ADDRESS_MAX];
     fk__remote_lock(remote);
     fk__line_follow(line);
     if (!line->authority->is_open) {
         line_return(driver, line, &full, &refused);
+        if (line->authority->deferred.count != 0 && line_want(remote, line)) driver->next_at = 0;
     } else {
         fk__word_add(&line->gate, line->piercing.count * FK_LINE_ONE, FK_RELAXED);
         line_sort(driver, line, &line->piercing);
@@ -285,10 +350,10 @@ void fk__line_gather(fk_driver *driver, fk_line *line)
         fk_envelopes newest = line_take(line);
         line_sort(driver, line, &newest);
     }
+    bool is_told = drained != 0 || refused.first != NULL;
+    fk_str address = is_told ? fk__remote_address(remote, line->authority, buf) : FK_STR("");
     fk__remote_unlock(remote);
-    line_report(remote, driver->local, line, &full, &refused);
-    char buf[FK_ADDRESS_MAX];
-    fk_str address = drained != 0 ? fk__remote_address(remote, line->authority, buf) : FK_STR("");
+    line_report(driver->local, address, &full, &refused);
     for (; drained != 0; drained--) {
         fk__event(remote->sys, driver->local,
                   &(fk_event){ .kind = FK_EVENT_LETTER_DRAINED, .text = address });
@@ -298,10 +363,12 @@ void fk__line_gather(fk_driver *driver, fk_line *line)
 void fk__line_blunt(fk_driver *driver, fk_line *line)
 {
     fk_envelopes full = { NULL, NULL, 0 }, refused = { NULL, NULL, 0 };
+    char buf[FK_ADDRESS_MAX];
     fk__remote_lock(driver->remote);
     fk__envelopes_move(&refused, &line->piercing);
+    fk_str address = fk__remote_address(driver->remote, line->authority, buf);
     fk__remote_unlock(driver->remote);
-    line_report(driver->remote, driver->local, line, &full, &refused);
+    line_report(driver->local, address, &full, &refused);
 }
 
 void fk__line_destroy(fk_remote *remote, fk_line *line)

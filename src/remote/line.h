@@ -3,7 +3,11 @@
 #define FK_REMOTE_LINE_H
 
 /*
- * A line: everything between us and one authority. There is one for as long as the authority exists.
+ * A line: everything between us and one authority. There is one for as long as the authority exists;
+ * when that is forgotten, another one gets the line, whose memory is never anything else until the
+ * system ends: so whoever finds a line without the lock may put a letter on it, and the line of an
+ * authority to which nobody sends any more gets letters for that one still. They are for references
+ * that have given way, and are found out by that.
  *
  * Any thread puts letters on it. While the authority is clear the *gate* is open: one addition to a
  * word, which says so and counts, and a push onto a stack. While it is shut the authority decides,
@@ -61,7 +65,8 @@ struct fk_line {
     fk_half is_refusing; /* the system that is there may not be let in; under the lock */
     fk_line *busy_next;
 
-    fk_authority *authority;
+    fk_authority *authority; /* changes under the lock alone; NULL: free */
+    fk_line *free_next;
     fk_envelopes piercing; /* under the lock of the remote part: see fk__authority_send() */
     /* Under the lock of the remote part: proxies about whose watches there is news. */
     struct fk_remote_proxy *news_first, *news_last;
@@ -84,8 +89,10 @@ struct fk_line {
     uint64_t quarantined_uid;          /* of the notice that is owed */
     uint8_t table_version[2];          /* of the acks of tables that are owed: refs, manifests */
     fk_time compress_at;
-    bool has_left;       /* it has answered that we terminate */
-    uint16_t leaver_len; /* who there told us that it terminates */
+    bool has_left;        /* it has answered that we terminate */
+    bool is_gone;         /* it has told us that it terminates */
+    uint32_t retire_mark; /* of the last search in which it had a connection to us */
+    uint16_t leaver_len;  /* who there told us that it terminates */
     char leaver[254];
     uint8_t why_len; /* why the last connection ended */
     char why[62];
@@ -95,9 +102,13 @@ struct fk_line {
 FK_MUST_USE fk_err fk__line_get(fk_remote *remote, fk_authority *authority, fk_line **out);
 /* With the system. */
 void fk__line_destroy(fk_remote *remote, fk_line *line);
+/* Under the lock, on the driver's thread: its authority is about to be forgotten. There must be nothing
+ * on it, and no connection. */
+void fk__line_retire(fk_driver *driver, fk_line *line);
 
-/* Any thread. Takes the letter, or fails with FK_E_FULL, FK_E_QUARANTINED: then it is the caller's
- * still, and a dead letter. pierces: as fk__authority_send(). */
+/* Any thread. The letter is taken; FK_E_FULL, FK_E_QUARANTINED, FK_E_DEAD: it is a dead letter now.
+ * pierces: as fk__authority_send(); the authority must be held, for a selection does not say to which
+ * line it belongs. */
 FK_MUST_USE fk_err fk__line_send(fk_remote *remote, fk_local *local, fk_line *line,
                                  fk_letter *letter, bool pierces);
 /* Under the lock, after each step of its authority: shuts the gate unless it may stay open. */

@@ -8,9 +8,10 @@
  *   driver.c     its life, its turn, connections by number
  *   line.c       letters: from senders to streams, and back when there is no way
  *   stream.c     outgoing connections: buffers, handshakes, frames
- *   guest.c    incoming connections: frames of others, and who may come in
+ *   guest.c      incoming connections: frames of others, and who may come in
  *   speech.c     what systems say to each other about themselves, on control streams
  *   bond.c       watches across systems
+ *   retirement.c systems that nobody here wants any more
  *   agent.c      /system/remote-watcher, the actor that watches for others and sees the end coming
  *
  * Everything here is called on the driver's thread, without the lock of the remote part, unless it
@@ -100,15 +101,19 @@ struct fk_driver {
     fk_conn_id conn_next;
     uint32_t guest_count, half_open_count;
     fk_guest *guests;
-    fk_line *awake;     /* those to be looked at in this turn */
-    fk_map subjects;    /* fk_subject, by ref */
-    fk_subject *buried; /* subjects that have stopped, until all have been told */
+    fk_line *lines_free; /* under the lock of the remote part */
+    fk_line *awake;      /* those to be looked at in this turn */
+    fk_map subjects;     /* fk_subject, by ref */
+    fk_subject *buried;  /* subjects that have stopped, until all have been told */
     bool has_unended;
     fk_bond_ended unended; /* an end for which there was no memory */
     bool was_confirmed;    /* of the end being told: the actor had existed */
     fk_time now;
     fk_time next_at; /* when the first of all that is due */
     fk_scold scold[FK_SCOLD_COUNT];
+    fk_time retire_at;       /* when it is worth while to look for systems that nobody wants */
+    fk_time retire_again_at; /* not before that when it is crowded: there were none */
+    uint32_t retire_round;
     fk_ref agent;
     fk_time agent_at; /* when to try again, until it has begun */
     fk_parting parting;
@@ -202,6 +207,8 @@ void fk__speech_heartbeat(fk_driver *driver, fk_line *line, bool is_reply, uint6
 /* Time for tables of frequent names. */
 void fk__speech_advertise(fk_driver *driver, fk_line *line);
 void fk__tables_free(fk_driver *driver, fk_line *line);
+/* Those that the peer has advertised. */
+void fk__tables_out_free(fk_driver *driver, fk_line *line);
 
 /* ---- bond.c */
 
@@ -221,6 +228,15 @@ void fk__bonds_outbox(fk_driver *driver, fk_line *line, fk_outbox_effects *effec
 void fk__parcels_free(fk_driver *driver, fk_envelopes *parcels);
 FK_MUST_USE fk_err fk__bonds_init_all(fk_driver *driver);
 void fk__bonds_fini_all(fk_driver *driver);
+
+/* ---- retirement.c */
+
+/* Under the lock: somebody here has a reason to be connected with it. */
+bool fk__line_is_wanted(const fk_line *line);
+/* Forgets systems that nobody wants, those that are so for the longest time first. False: there are
+ * none. Not while a frame of one is being read. */
+bool fk__retire_some(fk_driver *driver);
+void fk__retire_tick(fk_driver *driver);
 
 /* ---- agent.c */
 

@@ -33,6 +33,11 @@ void fk__proxies_fini(fk_proxies *proxies)
             proxy_free(proxies, proxy);
         }
     }
+    while (proxies->spare != NULL) {
+        fk_remote_proxy *proxy = proxies->spare;
+        proxies->spare = proxy->next;
+        proxy_free(proxies, proxy);
+    }
     fk__mem_free(&proxies->sys->mem, proxies->bucket,
                  proxies->bucket_count * sizeof(fk_remote_proxy *));
 }
@@ -88,11 +93,15 @@ static bool proxy_stays(const fk_remote_proxy *proxy)
 /* Where it belongs, as the newest. */
 static void proxy_queue(fk_proxies *proxies, fk_remote_proxy *proxy)
 {
+    bool stays = proxy_stays(proxy);
     queue_remove(proxy);
     if (proxy->is_watched)
         queue_put(&proxies->watched, proxy);
-    else if (!proxy_stays(proxy))
+    else if (!stays)
         queue_put(&proxies->idle, proxy);
+    if (stays == proxy->is_staying) return;
+    proxy->is_staying = stays;
+    proxy->authority->proxies_staying += stays ? 1 : (uint32_t)-1;
 }
 
 /* ---- making ------------------------------------------------------------------------------------ */
@@ -109,6 +118,27 @@ static void bucket_remove(fk_proxies *proxies, const fk_remote_proxy *proxy)
     fk_remote_proxy **at = &proxies->bucket[proxy->hash % proxies->bucket_count];
     while (*at != proxy) at = &(*at)->next;
     *at = proxy->next;
+}
+
+static void authority_attach(fk_remote_proxy *proxy, fk_authority *authority)
+{
+    proxy->authority = authority;
+    /* Relaxed: who has the ref has it from the lock; who has a former one is found out. */
+    fk__word_store(&proxy->line, (uintptr_t)authority->user, FK_RELAXED);
+    proxy->sibling = authority->proxies;
+    proxy->link = &authority->proxies;
+    if (proxy->sibling != NULL) proxy->sibling->link = &proxy->sibling;
+    authority->proxies = proxy;
+}
+
+static void authority_detach(fk_remote_proxy *proxy)
+{
+    FK_ASSERT(!proxy->is_staying);
+    *proxy->link = proxy->sibling;
+    if (proxy->sibling != NULL) proxy->sibling->link = proxy->link;
+    proxy->sibling = NULL;
+    proxy->link = NULL;
+    proxy->authority = NULL;
 }
 
 /* Room for a text that is longer than what it had. */
@@ -130,6 +160,12 @@ static fk_err proxy_create(fk_proxies *proxies, fk_local *local, size_t len, fk_
 {
     fk_mem *mem = &proxies->sys->mem;
     void *memory;
+    if (proxies->spare != NULL) {
+        *out = proxies->spare;
+        FK_TRY(text_reserve(mem, *out, len));
+        proxies->spare = (*out)->next;
+        return FK_OK;
+    }
     FK_TRY(fk__mem_alloc(mem, sizeof(fk_remote_proxy), FK_SITE("remote reference"), &memory));
     fk_remote_proxy *proxy = memory;
     *proxy = (fk_remote_proxy){ .proxy.path = { NULL, 0 } };
@@ -144,21 +180,42 @@ static fk_err proxy_create(fk_proxies *proxies, fk_local *local, size_t len, fk_
     return FK_OK;
 }
 
-/* The one that was met and is unused for the longest time stands for nobody any more. */
+/* One that was met stands for nobody any more. False: it is worn out, and stays. */
+static bool proxy_close(fk_proxies *proxies, fk_remote_proxy *proxy)
+{
+    FK_ASSERT(proxy->queue == &proxies->idle);
+    proxy->is_worn = !fk__proxy_reopen(proxies->sys, &proxy->ref);
+    proxy_queue(proxies, proxy);
+    if (proxy->is_worn) return false;
+    queue_remove(proxy);
+    bucket_remove(proxies, proxy);
+    authority_detach(proxy);
+    proxies->met--;
+    return true;
+}
+
+/* The one that is unused for the longest time. */
 static fk_err proxy_give_way(fk_proxies *proxies, size_t len, fk_remote_proxy **out)
 {
     fk_remote_proxy *proxy;
     while ((proxy = proxies->idle.oldest) != NULL) {
         FK_TRY(text_reserve(&proxies->sys->mem, proxy, len));
-        queue_remove(proxy);
-        proxy->is_worn = !fk__proxy_reopen(proxies->sys, &proxy->ref);
-        if (proxy->is_worn) continue;
-        bucket_remove(proxies, proxy);
-        proxies->met--;
+        if (!proxy_close(proxies, proxy)) continue;
         *out = proxy;
         return FK_OK;
     }
     return FK_E_LIMIT;
+}
+
+bool fk__proxies_retire(fk_proxies *proxies, fk_authority *authority)
+{
+    while (authority->proxies != NULL) {
+        fk_remote_proxy *proxy = authority->proxies;
+        if (!proxy_close(proxies, proxy)) return false;
+        proxy->next = proxies->spare;
+        proxies->spare = proxy;
+    }
+    return true;
 }
 
 static fk_err proxy_add(fk_proxies *proxies, fk_local *local, fk_str path, bool is_held,
@@ -197,8 +254,7 @@ fk_err fk__proxies_get(fk_proxies *proxies, fk_local *local, fk_str path, fk_aut
     if (proxy == NULL) {
         FK_TRY(proxy_add(proxies, local, path, is_held, &proxy));
         proxy->hash = hash;
-        /* Relaxed: who has the ref has it from the lock; who has a former one is found out. */
-        fk__word_store(&proxy->authority, (uintptr_t)authority, FK_RELAXED);
+        authority_attach(proxy, authority);
         bucket_put(proxies, proxy);
     } else if (is_held && !proxy->is_held) {
         FK_TRY(proxy_hold(proxies, proxy));
@@ -259,7 +315,11 @@ static void proxy_check(const fk_proxies *proxies, const fk_remote_proxy *proxy)
     FK_ASSERT(proxy->proxy.path.len <= proxy->text_size);
     FK_ASSERT(proxy->hash ==
               fk__hash_bytes(&sys->key, proxy->proxy.path.ptr, proxy->proxy.path.len));
-    FK_ASSERT(fk__word_load(&proxy->authority, FK_RELAXED) != 0);
+    FK_ASSERT(proxy->authority != NULL);
+    FK_ASSERT(*proxy->link == proxy);
+    FK_ASSERT(fk__word_ptr(&proxy->line, FK_RELAXED) == proxy->authority->user);
+    FK_ASSERT(proxy->is_staying == proxy_stays(proxy));
+    FK_ASSERT(!proxy->is_staying || proxy->authority->proxies_staying != 0);
     FK_ASSERT(proxy->is_watched == (proxy->queue == &proxies->watched));
     FK_ASSERT(proxy_stays(proxy) == (proxy->queue != &proxies->idle));
 }

@@ -14,6 +14,8 @@
  * at one that is just giving way. What such a letter is for is checked by its generation, under the
  * lock, before it is written.
  *
+ * Those that are met give way as well when their system is forgotten (fk__proxies_retire).
+ *
  * Everything here is under the lock of the remote part, except where it is said.
  */
 
@@ -25,13 +27,17 @@ typedef struct fk_remote_proxy {
     struct fk_remote_proxy *next;          /* in its bucket */
     struct fk_remote_proxy *older, *newer; /* in the queue that it is in, if any */
     struct fk_proxy_queue *queue;
-    fk_word authority; /* fk_authority; without the lock it may be that of a later one */
+    fk_authority *authority;                 /* NULL: it is spare */
+    struct fk_remote_proxy *sibling, **link; /* of the same authority */
+    fk_word line; /* fk_line of the authority; without the lock it may be that of a later one, or by
+                     now that of another authority; NULL: there is no driver */
     uint64_t hash;
     fk_ref ref;
     bool is_held;    /* asked for: stays */
     bool is_watched; /* stays as long as that is so */
     bool has_news;   /* the driver has to look at is_watched: stays until it has */
     bool is_worn;    /* its cell has no more generations: stays */
+    bool is_staying; /* for one of these, or the pins; counted by its authority */
     uint32_t pins;   /* watches of its own, on actors here: stays while there are some */
     struct fk_remote_proxy *news_next; /* the driver's, while it has news */
     char *text;                        /* of text_size bytes */
@@ -49,6 +55,7 @@ typedef struct fk_proxies {
     uint32_t held, met;
     fk_proxy_queue idle;    /* those met that may give way, by use */
     fk_proxy_queue watched; /* those watched, in no particular order */
+    fk_remote_proxy *spare; /* those that stand for nobody */
     fk_remote_proxy **bucket;
     uint32_t bucket_count;
 } fk_proxies;
@@ -71,5 +78,9 @@ void fk__proxies_news(fk_proxies *proxies, fk_remote_proxy *proxy, bool has_news
 void fk__proxies_pin(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_pinned);
 /* Goes round: the first of those that are watched, which becomes the last. NULL: there are none. */
 fk_remote_proxy *fk__proxies_next_watched(fk_proxies *proxies);
+
+/* Of an authority that is to be forgotten, none of which must stay: each gives way. False: one stays
+ * after all, because it is worn out. */
+FK_MUST_USE bool fk__proxies_retire(fk_proxies *proxies, fk_authority *authority);
 
 #endif /* FK_REMOTE_PROXIES_H */

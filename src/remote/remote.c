@@ -28,7 +28,7 @@ void fk__remote_act(fk_remote *remote, fk_local *local, fk_authority_effects *ef
 {
     if (effects->authority == NULL) return;
     char buf[FK_ADDRESS_MAX];
-    fk_str name = fk__remote_address(remote, effects->authority, buf); /* an authority stays */
+    fk_str name = fk__remote_address(remote, effects->authority, buf);
     if (effects->has_change) {
         const fk_authority_change *change = &effects->change;
         bool is_new = change->reason == FK_AUTHORITY_REASON_CREATED;
@@ -50,6 +50,17 @@ void fk__remote_act(fk_remote *remote, fk_local *local, fk_authority_effects *ef
         fk__invalid_association(local, name);
         fk__letter_discard(local, FK_REASON_QUARANTINED, FK_CONTAINER(envelope, fk_letter, link));
     }
+}
+
+void fk__remote_release(fk_remote *remote, fk_authority *authority)
+{
+    if (authority == NULL) return;
+    fk__remote_lock(remote);
+    FK_ASSERT(authority->holds > 0);
+    authority->holds--;
+    bool is_crowded = remote->driver != NULL && fk__driver_is_crowded(remote->driver);
+    fk__remote_unlock(remote);
+    if (is_crowded) fk__driver_poke(remote->driver);
 }
 
 /* ---- the keeper: /system/authorities -------------------------------------------------------------- */
@@ -134,9 +145,12 @@ static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *given
                               &proxy);
     }
     if (err == FK_OK) *out = proxy->ref;
+    fk_authority *made = effects.has_change ? effects.authority : NULL;
+    if (made != NULL) made->holds++;
     fk__remote_unlock(remote);
     fk__cache_free(&local->cache, text, size);
     fk__remote_act(remote, local, &effects);
+    fk__remote_release(remote, made);
     return err;
 }
 
@@ -181,9 +195,8 @@ static bool remote_watch(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref ref
     fk__remote_lock(remote);
     bool is_there = fk_ref_equal(own->ref, ref);
     if (is_there) fk__proxies_watched(&remote->proxies, own, is_watched);
-    const fk_authority *authority = fk__word_ptr(&own->authority, FK_RELAXED);
-    bool is_out = authority->state == FK_ASSOCIATION_QUARANTINE;
-    fk_line *line = is_there && remote->driver != NULL ? authority->user : NULL;
+    bool is_out = is_there && own->authority->state == FK_ASSOCIATION_QUARANTINE;
+    fk_line *line = is_there && remote->driver != NULL ? own->authority->user : NULL;
     if (line != NULL) fk__line_note(remote, line, own);
     fk__remote_unlock(remote);
     if (line != NULL) fk__line_call(remote, line);
@@ -204,8 +217,7 @@ void fk__remote_lost(fk_remote *remote, fk_local *local, const fk_authority *aut
         for (; left > 0 && count < AT_ONCE; left--) {
             const fk_remote_proxy *proxy = fk__proxies_next_watched(&remote->proxies);
             if (proxy == NULL) break;
-            bool is_its = fk__word_ptr(&proxy->authority, FK_RELAXED) == authority;
-            if (is_its) lost[count++] = proxy->ref;
+            if (proxy->authority == authority) lost[count++] = proxy->ref;
         }
         fk__remote_unlock(remote);
         for (uint32_t i = 0; i < count; i++) fk__watch_remote_ended(local, lost[i], false, true);

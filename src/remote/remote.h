@@ -52,8 +52,11 @@ static inline void fk__remote_unlock(fk_remote *remote)
 FK_MUST_USE fk_err fk__remote_authority(fk_remote *remote, const fk_path *path,
                                         fk_authority_effects *effects, fk_authority **out);
 /* Acts on what a step of an authority has brought about, without the lock: events, dead letters; the
- * rest goes to the driver. */
+ * rest goes to the driver. The authority must be held, unless it is the driver's thread, because only
+ * that one forgets any. */
 void fk__remote_act(fk_remote *remote, fk_local *local, fk_authority_effects *effects);
+/* It was held while somebody looked at it without the lock. NULL: nobody was. */
+void fk__remote_release(fk_remote *remote, fk_authority *authority);
 /* The system is out, and all its actors with it: whoever watches one is told, once. */
 void fk__remote_lost(fk_remote *remote, fk_local *local, const fk_authority *authority);
 /* There may be a new deadline (fk__authority_next). Without the lock. */

@@ -226,7 +226,7 @@ static void renew(fk_driver *driver, fk_line *line)
     }
     fk__tables_free(driver, line);
     line->owed = 0;
-    line->has_left = false;
+    line->has_left = line->is_gone = false;
     /* Numbers begin anew, and from now on there can be something to number; it goes out when a
      * control stream of ours is answered. */
     outbox_tell(driver, line, FK_OUTBOX_EVENT_OPENED);
@@ -297,6 +297,12 @@ static void hear_request(fk_driver *driver, fk_guest *guest, const fk_wire_hands
     uint64_t uid = request->from.uid;
     fk__remote_lock(remote);
     fk_door_result result = fk__door_knock(&driver->door, &from, &to, driver->now, &knocked);
+    if (result == FK_DOOR_RESULT_LIMIT) {
+        fk__remote_unlock(remote);
+        bool has_room = fk__retire_some(driver);
+        fk__remote_lock(remote);
+        if (has_room) result = fk__door_knock(&driver->door, &from, &to, driver->now, &knocked);
+    }
     fk_authority *authority = knocked.authority.authority;
     if (result == FK_DOOR_RESULT_ACCEPTED && fk__line_get(remote, authority, &line) != FK_OK) {
         result = FK_DOOR_RESULT_NOMEM;
@@ -372,18 +378,25 @@ static fk_err table_make(fk_driver *driver, fk_wire_table **out)
     return FK_OK;
 }
 
+void fk__tables_out_free(fk_driver *driver, fk_line *line)
+{
+    fk_mem *mem = &driver->remote->sys->mem;
+    fk_mail_peer *mail = &line->mail;
+    size_t out = sizeof(fk_wire_table) + fk__table_memory(TABLE_COUNT, TABLE_TEXT);
+    fk__mem_free(mem, mail->refs_out, out);
+    fk__mem_free(mem, mail->manifests_out, out);
+    mail->refs_out = mail->manifests_out = NULL;
+}
+
 void fk__tables_free(fk_driver *driver, fk_line *line)
 {
     fk_mem *mem = &driver->remote->sys->mem;
     fk_mail_peer *mail = &line->mail;
     size_t in = sizeof(fk_compression) + fk__compression_memory(&COMPRESSION);
-    size_t out = sizeof(fk_wire_table) + fk__table_memory(TABLE_COUNT, TABLE_TEXT);
     fk__mem_free(mem, mail->refs_in, in);
     fk__mem_free(mem, mail->manifests_in, in);
-    fk__mem_free(mem, mail->refs_out, out);
-    fk__mem_free(mem, mail->manifests_out, out);
     mail->refs_in = mail->manifests_in = NULL;
-    mail->refs_out = mail->manifests_out = NULL;
+    fk__tables_out_free(driver, line);
     if (driver->mail != NULL) fk__mail_forget(driver->mail, mail);
 }
 
@@ -396,12 +409,12 @@ void fk__speech_advertise(fk_driver *driver, fk_line *line)
     }
     line->compress_at = fk__time_add(driver->now, driver->config.compress_every);
     fk__driver_due(driver, line->compress_at);
+    if (line->stream[FK_STREAM_CONTROL].conn == 0) return;
     fk_mail_peer *mail = &line->mail;
     /* From the first time on names are counted; from the second on there is something to say. */
     if (mail->refs_in == NULL && compression_make(driver, &mail->refs_in) != FK_OK) return;
     if (mail->manifests_in == NULL && compression_make(driver, &mail->manifests_in) != FK_OK)
         return;
-    if (line->stream[FK_STREAM_CONTROL].conn == 0) return;
     fk__line_owe(driver, line, FK_CONTROL_REF_TABLE);
     fk__line_owe(driver, line, FK_CONTROL_MANIFEST_TABLE);
 }
@@ -466,6 +479,7 @@ static void hear_terminating(fk_driver *driver, fk_line *line, fk_str sender)
     size_t len = sender.len < sizeof(line->leaver) ? sender.len : 0;
     memcpy(line->leaver, sender.ptr, len);
     line->leaver_len = (uint16_t)len;
+    line->is_gone = true;
     fk__line_owe(driver, line, FK_CONTROL_TERMINATING_ACK);
     fk__bonds_lose(driver, line);
 }

@@ -109,6 +109,7 @@ void fk__stream_close(fk_driver *driver, fk_stream *stream, bool gently)
     if (!gently || stream->is_lent) tell_lost(driver, stream);
     stream_reset(driver, stream);
     if (!fk__stream_is_control(stream)) return;
+    fk__tables_out_free(driver, stream->line);
     fk_outbox *outbox = &stream->line->outbox;
     (void)!fk__outbox_step(outbox, &(fk_outbox_event){ .kind = FK_OUTBOX_EVENT_CLOSED },
                            driver->now, &effects);
@@ -126,6 +127,8 @@ void fk__stream_lost(fk_driver *driver, fk_stream *stream)
     tell_lost(driver, stream);
     stream_reset(driver, stream);
     if (fk__stream_is_control(stream)) {
+        /* By the time there is another one the peer may have forgotten what it has advertised. */
+        fk__tables_out_free(driver, line);
         line->owed = 0; /* whoever misses it asks again */
         fk__line_blunt(driver, line);
         (void)!fk__outbox_step(&line->outbox, &(fk_outbox_event){ .kind = FK_OUTBOX_EVENT_CLOSED },

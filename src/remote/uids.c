@@ -64,6 +64,11 @@ bool fk__uids_remove(fk_uids *uids, uint64_t uid)
     return true;
 }
 
+bool fk__uids_are_over(const fk_uids *uids, fk_time keep, fk_time now)
+{
+    return uids->count == 0 || fk__time_add(uids->mark[uids->count - 1].at, keep) <= now;
+}
+
 void fk__uids_fini(fk_uids *uids, fk_mem *mem)
 {
     fk__mem_free(mem, uids->mark, uids->capacity * sizeof(fk_uid_mark));

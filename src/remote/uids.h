@@ -43,6 +43,8 @@ FK_MUST_USE fk_err fk__uids_reserve(fk_uids *uids, fk_mem *mem, fk_uids_limit li
 void fk__uids_add(fk_uids *uids, uint64_t uid, fk_time now);
 /* False: it was not there. */
 bool fk__uids_remove(fk_uids *uids, uint64_t uid);
+/* Each of them has been in it for `keep`, so that all may go. */
+bool fk__uids_are_over(const fk_uids *uids, fk_time keep, fk_time now);
 void fk__uids_fini(fk_uids *uids, fk_mem *mem);
 
 #endif /* FK_REMOTE_UIDS_H */

@@ -118,29 +118,92 @@ TEST(table_hash_depends_on_its_key)
 TEST(table_forgets_only_what_has_nothing_to_lose)
 {
     fk_authority *a;
-    desk_init(&d, &(fk_authority_config){ .authorities_max = 2 });
+    desk_init(
+        &d, &(fk_authority_config){ .authorities_max = 2, .quarantine_override = FK_MINUTES(60) });
     CHECK_OK(get("s", "h", 1, &a));
     CHECK_OK(fk__authority_map(&d.table, a, FK_STR("elsewhere"), 2, d.now));
-    CHECK_OK(fk__authority_forget(&d.table, a)); /* planned only */
+    a->holds = 1;
+    CHECK_ERR(fk__authority_forget(&d.table, a, d.now), FK_E_STATE);
+    a->holds = 0;
+    a->is_kept = true;
+    CHECK_ERR(fk__authority_forget(&d.table, a, d.now), FK_E_STATE);
+    a->is_kept = false;
+    CHECK_OK(fk__authority_forget(&d.table, a, d.now)); /* planned only */
     CHECK(fk__authority_find(&d.table, &(fk_authority_key){ FK_STR("s"), FK_STR("h"), 1 }) == NULL);
     CHECK(fk__authority_next(&d.table) == FK_NEVER);
     CHECK_OK(get("s", "h2", 1, &a)); /* there is room again */
     desk_defer(&d, 1);
-    CHECK_ERR(fk__authority_forget(&d.table, d.a), FK_E_STATE);
+    CHECK_ERR(fk__authority_forget(&d.table, d.a, d.now), FK_E_STATE);
     desk_map(&d);
     desk_attempt(&d);
     CHECK(desk_handshake(&d, 1) == DONE);
-    CHECK_ERR(fk__authority_forget(&d.table, d.a), FK_E_STATE);
+    CHECK_ERR(fk__authority_forget(&d.table, d.a, d.now), FK_E_STATE);
     desk_drain(&d, 1, 0, 1);
     CHECK(desk_tell(&d, FK_AUTHORITY_EVENT_DROPPED, 1) == DONE);
     desk_attempt(&d);
-    CHECK_ERR(fk__authority_forget(&d.table, d.a), FK_E_STATE);
+    CHECK_ERR(fk__authority_forget(&d.table, d.a, d.now), FK_E_STATE);
     CHECK(desk_tell(&d, FK_AUTHORITY_EVENT_QUARANTINE, 0) == DONE);
-    CHECK_ERR(fk__authority_forget(&d.table, d.a), FK_E_STATE);
+    CHECK_ERR(fk__authority_forget(&d.table, d.a, d.now), FK_E_STATE);
     desk_tick(&d);
     CHECK(d.a->state == UNRESOLVED);
-    CHECK_ERR(fk__authority_forget(&d.table, d.a), FK_E_STATE); /* the uid must be remembered */
+    CHECK_ERR(fk__authority_forget(&d.table, d.a, d.now),
+              FK_E_STATE); /* the uid must be remembered */
     CHECK_U64(d.table.count, 2);
+    fk_time over_at = d.a->quarantined.mark[0].at + FK_QUARANTINE_DEFAULT;
+    CHECK_ERR(fk__authority_forget(&d.table, d.a, over_at - 1), FK_E_STATE);
+    CHECK_OK(fk__authority_forget(&d.table, d.a, over_at));
+    CHECK_U64(d.table.count, 1);
+    desk_fini(&d);
+}
+
+TEST(table_forgets_what_pekko_quarantines_for_good_with_its_last_uid)
+{
+    desk_init(&d, &(fk_authority_config){ .rules = FK_RULES_PEKKO });
+    desk_quarantined(&d, 7);
+    CHECK(d.a->lift_at == FK_NEVER);
+    CHECK_ERR(fk__authority_forget(&d.table, d.a, d.now + FK_QUARANTINE_DEFAULT - 1), FK_E_STATE);
+    CHECK_OK(fk__authority_forget(&d.table, d.a, d.now + FK_QUARANTINE_DEFAULT));
+    CHECK_U64(d.table.count, 0);
+    desk_fini(&d);
+}
+
+TEST(resting_is_not_tried_nor_given_up_until_it_is_roused)
+{
+    desk_init(&d, NULL);
+    desk_open(&d, 1);
+    CHECK(fk__authority_due(&d.table, FK_NEVER) == NULL); /* nothing is planned */
+    CHECK(desk_tell(&d, FK_AUTHORITY_EVENT_DROPPED, 1) == DONE);
+    CHECK(fk__authority_due(&d.table, d.now) == NULL); /* not yet */
+    CHECK(fk__authority_due(&d.table, fk__authority_next(&d.table)) == d.a);
+    fk__authority_rest(&d.table, d.a);
+    fk__authority_table_check(&d.table);
+    CHECK(fk__authority_next(&d.table) == FK_NEVER);
+    CHECK(desk_pass(&d, 2 * FK_QUARANTINE_DEFAULT) == 0);
+    CHECK(d.a->state == UNRESOLVED);
+    fk__authority_rouse(&d.table, d.a, d.now);
+    fk__authority_table_check(&d.table);
+    CHECK(fk__authority_next(&d.table) == d.now);
+    desk_attempt(&d);
+    CHECK(fk__authority_due(&d.table, FK_NEVER) == NULL); /* it is under way */
+    fk__authority_rouse(&d.table, d.a, d.now);            /* nothing happens */
+    CHECK(d.a->is_attempting);
+    desk_fini(&d);
+}
+
+TEST(resting_ends_with_a_handshake_or_another_mapping)
+{
+    desk_init(&d, NULL);
+    desk_open(&d, 1);
+    CHECK(desk_tell(&d, FK_AUTHORITY_EVENT_DROPPED, 1) == DONE);
+    fk__authority_rest(&d.table, d.a);
+    CHECK(desk_handshake(&d, 1) == DONE);
+    CHECK(d.a->is_open);
+    CHECK(!d.a->is_resting);
+    CHECK(desk_tell(&d, FK_AUTHORITY_EVENT_DROPPED, 1) == DONE);
+    fk__authority_rest(&d.table, d.a);
+    CHECK_OK(fk__authority_map(&d.table, d.a, FK_STR("elsewhere"), 2, d.now));
+    fk__authority_table_check(&d.table);
+    CHECK(fk__authority_next(&d.table) == d.now);
     desk_fini(&d);
 }
 
