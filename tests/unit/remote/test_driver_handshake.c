@@ -240,6 +240,7 @@ TEST(driver_meets_a_new_incarnation_by_its_request)
 TEST(driver_does_not_take_bytes_on_connections_of_its_own)
 {
     branch_start(&b, (fk_remoting_config){ .reconnect_min = FK_MILLIS(100) });
+    (void)branch_there(&b); /* somebody wants it */
     branch_meet(&b);
     CHECK(!cable_read(&b.c, cable_stream(&b.c, FK_STREAM_CONTROL), "x", 1));
     cable_run(&b.c);
