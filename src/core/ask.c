@@ -212,7 +212,7 @@ fk_err fk_ask_wait(fk_system *sys, fk_ref to, fk_out msg, fk_into into, fk_time 
         fk__local_leave(local);
         return err;
     }
-    err = fk_send_from(sys, to, question, msg);
+    err = fk__send_question(sys, to, question, msg);
     if (err == FK_OK) return fk__question_await(sys, question, into, timeout);
     fk__question_drop(sys, question);
     return err;

@@ -175,7 +175,8 @@ struct fk_local {
     const struct fk_directory *directory; /* ... the one seen last */
     fk_cell *cells_free;
     uint32_t cells_count;
-    fk_half busy; /* of an outside one: lent to a thread */
+    fk_half busy;    /* of an outside one: lent to a thread */
+    bool is_waiting; /* which sends a question, and waits for the answer next */
     uint64_t uid_next, uid_end;
     const fk_props *props_last;  /* interned last: most spawns repeat */
     struct fk_promise *promises; /* at hand for the next question */

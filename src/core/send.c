@@ -122,7 +122,7 @@ static bool may_wait(const fk_system *sys)
     return sys->host.is_inside == NULL || !sys->host.is_inside(sys->host.ctx);
 }
 
-fk_err fk_send_from(fk_system *sys, fk_ref to, fk_ref sender, fk_out msg)
+static fk_err send_outside(fk_system *sys, fk_ref to, fk_ref sender, fk_out msg, bool is_waiting)
 {
     /* A node has no room for the sender's system: one of another system would become whoever has
      * its slot here. */
@@ -131,12 +131,24 @@ fk_err fk_send_from(fk_system *sys, fk_ref to, fk_ref sender, fk_out msg)
         bool wait = false;
         bool can_wait = may_wait(sys);
         fk_local *local = fk__local_enter(sys);
+        local->is_waiting = is_waiting;
         fk_err err = fk__send(local, to, sender, msg, can_wait ? &wait : NULL);
+        local->is_waiting = false;
         fk__local_leave(local);
         if (!wait) return err;
         fk_cell *cell = fk__cell_resolve(sys, to);
         if (cell != NULL) fk__box_wait(sys, cell, to.generation);
     }
+}
+
+fk_err fk_send_from(fk_system *sys, fk_ref to, fk_ref sender, fk_out msg)
+{
+    return send_outside(sys, to, sender, msg, false);
+}
+
+fk_err fk__send_question(fk_system *sys, fk_ref to, fk_ref question, fk_out msg)
+{
+    return send_outside(sys, to, question, msg, true);
 }
 
 fk_err fk_send(fk_system *sys, fk_ref to, fk_out msg)

@@ -17,6 +17,11 @@
  *
  *   NET_WOKEN    the worker has work; seen by fk__worker_run(), which comes before the next sleep
  *   NET_CALLED   the driver has work; stays until it runs
+ *
+ * Lending. While the thread sleeps and nobody has called, another one may take its place for a write
+ * (remote/transport.h). NET_LENT says so; callers then leave it to that one to send the async, and
+ * whoever gets up waits for it (NET_AWAITED). libuv's loop is nobody's but the thread's: what it has to
+ * know of a write that is not done, it finds out when it gets up.
  */
 
 #include <limits.h>
@@ -24,7 +29,7 @@
 
 #include "host/net_state.h"
 
-enum { NET_ASLEEP = 1, NET_WOKEN = 2, NET_CALLED = 4 };
+enum { NET_ASLEEP = 1, NET_WOKEN = 2, NET_CALLED = 4, NET_LENT = 8, NET_AWAITED = 16 };
 
 enum {
     WINDOWS = 4,         /* of 64 turns, between looks at the driver */
@@ -59,11 +64,53 @@ static bool lie_down(fk_net *net)
     return (fk__half_or(&net->state, NET_ASLEEP, FK_ACQ_REL) & (NET_WOKEN | NET_CALLED)) == 0;
 }
 
+/* Until nobody has borrowed it; from then on nobody can. Pairs with the borrower's two. */
+static void get_back(fk_net *net)
+{
+    const fk_port *port = &net->sys->mem.port;
+    uint32_t state = fk__half_load(&net->state, FK_RELAXED);
+    for (;;) {
+        uint32_t up = state & ~(uint32_t)(NET_ASLEEP | NET_WOKEN | NET_AWAITED);
+        if ((state & NET_LENT) == 0) {
+            if (fk__half_cas(&net->state, &state, up, FK_ACQ_REL)) return;
+            continue;
+        }
+        state = fk__half_or(&net->state, NET_AWAITED, FK_ACQ_REL) | NET_AWAITED;
+        if ((state & NET_LENT) == 0) continue;
+        port->wait(port->ctx, (uint32_t *)(void *)&net->state, state, FK_NEVER);
+        state = fk__half_load(&net->state, FK_RELAXED);
+    }
+}
+
 static void get_up(fk_net *net)
 {
     if (!net->is_down) return;
+    get_back(net);
     net->is_down = false;
-    fk__half_and(&net->state, ~(uint32_t)(NET_ASLEEP | NET_WOKEN), FK_ACQ_REL);
+    if (net->unwatched != NULL) fk__conn_stall(net->unwatched);
+    net->unwatched = NULL;
+}
+
+static bool transport_borrow(void *ctx)
+{
+    fk_net *net = ctx;
+    uint32_t asleep = NET_ASLEEP;
+    if (fk__half_load(&net->state, FK_RELAXED) != NET_ASLEEP) return false;
+    /* Acquire: what the thread did before it lay down. */
+    return fk__half_cas(&net->state, &asleep, NET_ASLEEP | NET_LENT, FK_ACQ_REL);
+}
+
+static void transport_give_back(void *ctx)
+{
+    fk_net *net = ctx;
+    const fk_port *port = &net->sys->mem.port;
+    if (net->unwatched != NULL) fk__half_or(&net->state, NET_CALLED, FK_RELAXED);
+    /* Release: all that was done in its place. */
+    uint32_t before = fk__half_and(&net->state, ~(uint32_t)(NET_LENT | NET_AWAITED), FK_ACQ_REL);
+    if ((before & NET_AWAITED) != 0)
+        port->notify(port->ctx, (uint32_t *)(void *)&net->state);
+    else if ((before & (NET_WOKEN | NET_CALLED)) != 0)
+        uv_async_send(&net->async);
 }
 
 void fk__net_enter(fk_net *net)
@@ -262,7 +309,13 @@ fk_err fk__net_create(fk_system *sys, int listener, bool is_driven, fk_net **out
     net->leave = FK_NET_LEAVE;
     net->listener.fd = net->listener.spare = -1;
     net->transport = (fk_transport){
-        net, fk__net_connect, fk__net_write, fk__net_close, transport_wake,
+        net,
+        fk__net_connect,
+        fk__net_write,
+        fk__net_close,
+        transport_wake,
+        transport_borrow,
+        transport_give_back,
     };
     err = loop_open(net);
     if (err == FK_OK)

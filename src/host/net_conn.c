@@ -284,9 +284,18 @@ bool fk__net_write(void *ctx, fk_conn_id id, const void *bytes, size_t len)
     if (sent == len) return true;
     conn->lent = (const char *)bytes + sent;
     conn->lent_len = len - sent;
-    conn_deadline(conn, fk__time_add(net->now, net->stall));
-    fk__conn_watch(conn);
+    FK_ASSERT(net->unwatched == NULL);
+    if (net->is_down)
+        net->unwatched = conn;
+    else
+        fk__conn_stall(conn);
     return false;
+}
+
+void fk__conn_stall(fk_conn *conn)
+{
+    conn_deadline(conn, fk__time_add(conn->net->now, conn->net->stall));
+    fk__conn_watch(conn);
 }
 
 static void conn_write(fk_conn *conn)

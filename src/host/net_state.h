@@ -66,13 +66,14 @@ struct fk_net {
     uv_timer_t timer; /* ends a wait */
     uv_timer_t sweep; /* looks for deadlines, while there are any */
     bool has_loop, has_driver;
-    bool is_down;    /* NET_ASLEEP is set */
+    bool is_down;    /* NET_ASLEEP is set; who writes then has borrowed the thread's place */
     bool is_fresh;   /* `now` was read since the loop was entered */
     bool is_touched; /* the driver was told something, and has not run since */
     fk_time now;
     fk_time next;   /* when the driver wants to run */
     fk_time polled; /* when the loop ran last */
 
+    fk_conn *unwatched; /* a borrower's write to it is not done; NULL: none */
     fk_conn *conns;
     fk_conn *bucket[FK_NET_BUCKETS];
     uint32_t accepted; /* number of the last one */
@@ -115,6 +116,8 @@ fk_conn *fk__conn_find(const fk_net *net, fk_conn_id id);
 FK_MUST_USE fk_err fk__conn_attach(fk_conn *conn, int fd);
 /* What the socket is polled for, by the state of the connection. */
 void fk__conn_watch(fk_conn *conn);
+/* It has lent bytes: they are to go on when they can, and soon. */
+void fk__conn_stall(fk_conn *conn);
 /* Without a word to the driver; by a reset, if what the peer has not got yet is not for it. */
 void fk__conn_drop(fk_conn *conn, bool by_reset);
 /* The driver is told. `error` is of errno, 0: the peer closed it. */

@@ -218,6 +218,25 @@ static FK_COLD fk_err send_slowly(fk_remote *remote, fk_local *local, fk_line *l
     return err != FK_OK ? fk__letter_refuse(local, address, letter, err) : FK_OK;
 }
 
+/* Who waits for the answer has nothing better to do than to write the question: if the driver's thread
+ * sleeps, it need not be woken for that. False: it must. */
+static bool send_oneself(fk_remote *remote, fk_local *local, fk_line *line)
+{
+    fk_driver *driver = remote->driver;
+    const fk_transport *transport = &driver->transport;
+    fk_stream *stream = &line->stream[FK_STREAM_ORDINARY];
+    if (transport->borrow == NULL || !transport->borrow(transport->ctx)) return false;
+    fk_local *own = driver->local;
+    driver->local = local; /* the thread's own lets cells run that only it would look for */
+    driver->now = fk__system_now(remote->sys);
+    fk__line_gather(driver, line);
+    fk__stream_pump(driver, stream);
+    driver->local = own;
+    bool is_gone = stream->ready.first == NULL && line->stream[FK_STREAM_LARGE].ready.first == NULL;
+    transport->give_back(transport->ctx);
+    return is_gone;
+}
+
 fk_err fk__line_send(fk_remote *remote, fk_local *local, fk_line *line, fk_letter *letter,
                      bool pierces)
 {
@@ -228,7 +247,9 @@ fk_err fk__line_send(fk_remote *remote, fk_local *local, fk_line *line, fk_lette
         fk__word_add(&line->gate, -FK_LINE_ONE, FK_RELAXED);
         return send_slowly(remote, local, line, letter, pierces);
     }
-    if (line_push(line, letter)) fk__line_call(remote, line);
+    if (!line_push(line, letter)) return FK_OK;
+    if (local->is_waiting && send_oneself(remote, local, line)) return FK_OK;
+    fk__line_call(remote, line);
     return FK_OK;
 }
 

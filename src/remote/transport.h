@@ -32,6 +32,11 @@ typedef struct fk_transport {
     void (*close)(void *ctx, fk_conn_id conn, bool gently);
     /* From any thread: fk__driver_run() is to be called soon. Cheap when that is already so. */
     void (*wake)(void *ctx);
+    /* From any thread; NULL: never. True: the driver's thread sleeps and stays out of everything until
+     * it is given back; in its place the caller may use what is the driver's, and write, but neither
+     * connect nor close. */
+    bool (*borrow)(void *ctx);
+    void (*give_back)(void *ctx);
 } fk_transport;
 
 #endif /* FK_REMOTE_TRANSPORT_H */
