@@ -58,8 +58,18 @@ fk_err fk__push_displaced(fk_worker *worker, fk_cell *cell)
     return FK_OK;
 }
 
+/* What is put there before the worker runs is run at once, and if it is all there is, nothing waits
+ * behind it, however long it takes: neither cells nor timers. What it sends comes by here again. */
+static bool needs_watch(fk_worker *worker, const fk_cell *displaced)
+{
+    if (!worker->is_between || displaced != NULL) return true;
+    return fk__ready_len(worker) != 0 || worker->overflow_first != NULL ||
+           worker->wheel_next != FK_NEVER;
+}
+
 static FK_COLD fk_err call_sentinel(fk_worker *worker, fk_cell *displaced)
 {
+    if (!needs_watch(worker, displaced)) return FK_OK;
     if (displaced != NULL) fk__ready_push(worker, displaced);
     fk__wake_one(worker->sys);
     return FK_OK;
@@ -352,6 +362,7 @@ static bool run_window(fk_worker *worker)
 fk_time fk__worker_run(fk_worker *worker, uint32_t windows)
 {
     fk_half *shutdown = &worker->sys->dispatch.shutdown;
+    worker->is_between = false;
     fk__unpark(worker);
     while (windows > 0) {
         if (run_window(worker)) {
@@ -376,6 +387,7 @@ fk_time fk__worker_run(fk_worker *worker, uint32_t windows)
  * slot, from where it is run without another look at the mark: see pick_from_queue(). */
 void fk__worker_rouse(fk_worker *worker)
 {
+    worker->is_between = true;
     fk__unpark(worker);
     leave_watch(worker);
 }

@@ -52,6 +52,7 @@ struct fk_worker {
     bool is_sentinel;
     bool is_looking;       /* found work the last time: worth spinning */
     bool is_rested;        /* has slept since it last looked */
+    bool is_between;       /* roused and not running yet: somebody sends with its local */
     fk_word *source;       /* dispatch->inject; a pinned worker's own inbox */
     uint32_t foreign;      /* of the last 64 turns: cells that another worker ran before */
     uint64_t done;         /* messages handled, ever */
