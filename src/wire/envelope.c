@@ -22,21 +22,32 @@ enum { /* offsets of the fixed part */
 #define TAG_INDEX      0x0000ffffu
 
 /* The offset of the first byte that is not ASCII, or the length. */
-static size_t ascii_len(fk_str s)
+static FK_COLD size_t ascii_len(fk_str s)
 {
     size_t i = 0;
-    for (; i + 8 <= s.len; i += 8) {
-        if ((fk__load64(s.ptr + i) & 0x8080808080808080u) != 0) break;
-    }
     while (i < s.len && (unsigned char)s.ptr[i] < 0x80) i++;
     return i;
+}
+
+/* Two for each message, so without a branch for each word; the last may overlap the one before. */
+static inline bool is_ascii(fk_str s)
+{
+    uint64_t word, all = 0;
+    if (FK_UNLIKELY(s.len < sizeof(word))) return ascii_len(s) == s.len;
+    const char *last = s.ptr + s.len - sizeof(word);
+    for (const char *at = s.ptr; at < last; at += sizeof(word)) {
+        memcpy(&word, at, sizeof(word));
+        all |= word;
+    }
+    memcpy(&word, last, sizeof(word));
+    return ((all | word) & 0x8080808080808080u) == 0;
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
 /* `tag` is the offset of the tag, *at of the next text. */
-static fk_err envelope_name(fk_str frame, size_t tag, size_t *at, fk_wire_name *out,
-                            fk_wire_fault *fault)
+static inline fk_err envelope_name(fk_str frame, size_t tag, size_t *at, fk_wire_name *out,
+                                   fk_wire_fault *fault)
 {
     uint32_t value = fk__load32(frame.ptr + tag);
     if ((value & TAG_COMPRESSED) != 0) {
@@ -58,9 +69,9 @@ static fk_err envelope_name(fk_str frame, size_t tag, size_t *at, fk_wire_name *
         return fk__wire_fail(fault, FK_E_TRUNCATED, frame.len, "a text is cut");
     }
     out->text = (fk_str){ frame.ptr + *at + 2, len };
-    size_t good = ascii_len(out->text);
-    if (good < len) {
-        return fk__wire_fail(fault, FK_E_MALFORMED, *at + 2 + good, "a text is not ASCII");
+    if (FK_UNLIKELY(!is_ascii(out->text))) {
+        return fk__wire_fail(fault, FK_E_MALFORMED, *at + 2 + ascii_len(out->text),
+                             "a text is not ASCII");
     }
     *at += 2 + len;
     return FK_OK;
@@ -113,7 +124,7 @@ static fk_err envelope_name_size(const fk_wire_name *name, size_t *size)
 {
     if (name->is_compressed) return FK_OK;
     if (name->text.len > FK_WIRE_LITERAL_MAX) return FK_E_LIMIT;
-    if (ascii_len(name->text) < name->text.len) return FK_E_INVALID;
+    if (!is_ascii(name->text)) return FK_E_INVALID;
     *size += 2 + name->text.len;
     return FK_OK;
 }
