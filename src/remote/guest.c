@@ -126,7 +126,8 @@ static bool take_message(fk_driver *driver, fk_guest *guest, const fk_wire_envel
     fk_line *line = FK_CONTAINER(guest->origin->peer, fk_line, peer);
     fk_wire_payload inner;
     fk_wire_control control;
-    if (fk__mail_is_heartbeat(envelope, &inner)) {
+    bool may_beat = envelope->serializer == FK_SERIALIZER_SELECTION; /* most do not: no call */
+    if (FK_UNLIKELY(may_beat) && fk__mail_is_heartbeat(envelope, &inner)) {
         bool is_good = fk__control_decode(inner.manifest, inner.message, &control, fault) == FK_OK;
         if (is_good) fk__speech_heartbeat(driver, line, false, 0);
         return is_good;

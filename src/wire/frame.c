@@ -94,10 +94,16 @@ static fk_deframe deframer_header(fk_deframer *d, fk_str *bytes)
 }
 
 /* The length is judged before a byte of the frame is looked at, let alone kept. */
-static fk_deframe deframer_length(fk_deframer *d, fk_str *bytes)
+static inline fk_deframe deframer_length(fk_deframer *d, fk_str *bytes)
 {
-    if (!deframer_collect(d, bytes, FK_FRAME_HEADER)) return FK_DEFRAME_MORE;
-    uint32_t len = fk__load32(d->head);
+    uint32_t len;
+    if (FK_LIKELY(d->head_len == 0 && bytes->len >= FK_FRAME_HEADER)) {
+        len = fk__load32(bytes->ptr);
+        deframer_use(d, bytes, FK_FRAME_HEADER);
+    } else {
+        if (!deframer_collect(d, bytes, FK_FRAME_HEADER)) return FK_DEFRAME_MORE;
+        len = fk__load32(d->head);
+    }
     uint64_t at = d->offset - FK_FRAME_HEADER;
     d->head_len = 0;
     if (len == 0) return deframer_fail(d, FK_E_MALFORMED, at, "a frame without bytes");
