@@ -161,6 +161,44 @@ TEST(net_bytes_stay_lent_while_the_peer_does_not_read)
     }
 }
 
+/* In place of the thread that sleeps: it stays out of everything until its place is given back, and
+ * then goes on with what the peer has not taken. */
+TEST(net_bytes_of_a_borrower_go_out)
+{
+    for (int mode = 1; mode < MODES; mode++) {
+        world w;
+        fake *f = fake_reset();
+        world_start(&w, WORKERS[mode]);
+        const fk_transport *transport = f->transport;
+        job_make(30000000, 0);
+        int listener = peer_listen(5, &job.port);
+        world_do(&w, do_connect, &job);
+        int fd = peer_accept(&w, listener);
+        WORLD_UNTIL(&w, world_conn(1).is_connected);
+        while (!transport->borrow(transport->ctx)) world_pass(&w);
+        CHECK(!transport->borrow(transport->ctx));
+        size_t runs = atomic_load(&f->runs);
+        CHECK(!transport->write(transport->ctx, 1, job.bytes, job.len));
+        fake_find(f, 1)->is_lent = true;
+        transport->wake(transport->ctx);
+        test_sleep_ms(20);
+        CHECK_U64(atomic_load(&f->runs), runs);
+        transport->give_back(transport->ctx);
+        WORLD_UNTIL(&w, atomic_load(&f->runs) > runs);
+        for (size_t at = 0; at < job.len;) {
+            long n = peer_read(fd, at);
+            CHECK(n > 0 || n == -1);
+            if (n > 0) at += (size_t)n;
+        }
+        WORLD_UNTIL(&w, !world_conn(1).is_lent);
+        CHECK_U64(world_conn(1).writables, 1);
+        close(fd);
+        close(listener);
+        world_stop(&w);
+        free(job.bytes);
+    }
+}
+
 TEST(net_bytes_of_many_connections_take_turns)
 {
     enum { PEERS = 8, EACH = 3 << 20 };
