@@ -69,6 +69,31 @@ TEST(rouse_takes_a_parked_worker_out_of_the_count)
     pair_stop(&p);
 }
 
+/* Behind a single message nothing waits; behind the first of two the second does. */
+TEST(rouse_a_single_message_calls_nobody_to_watch)
+{
+    pair p;
+    probe seen[2] = { { .count = 0 }, { .count = 0 } };
+    fk_ref to[2];
+    pair_start(&p);
+    for (int i = 0; i < 2; i++) {
+        fk_props props = probe_props(&seen[i]);
+        CHECK_OK(fk_spawn(p.r.sys, FK_STR(""), &props, &to[i]));
+    }
+    pair_run(&p);
+    fk__worker_rouse(p.first);
+    p.wakes = 0;
+    CHECK_OK(fk__send(&p.first->local, to[0], FK_REF_NONE, FK_MSG(num, 1), NULL));
+    CHECK_OK(fk__send(&p.first->local, to[0], FK_REF_NONE, FK_MSG(num, 2), NULL));
+    CHECK_U64(p.wakes, 0);
+    CHECK_OK(fk__send(&p.first->local, to[1], FK_REF_NONE, FK_MSG(num, 3), NULL));
+    CHECK_U64(p.wakes, 1);
+    CHECK(fk__worker_run(p.first, 100) > 0);
+    CHECK_U64(seen[0].count, 2);
+    CHECK_U64(seen[1].count, 1);
+    pair_stop(&p);
+}
+
 TEST(rouse_takes_the_mark_from_the_sentinel)
 {
     pair p;
