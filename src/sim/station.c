@@ -232,8 +232,9 @@ static void other_worker(void *arg, uint32_t thread)
 
 static void start_threads(fk_station *s)
 {
-    fk_transport transport = { &s->port, transport_connect, transport_write, transport_close,
-                               driver_wake };
+    fk_transport transport = {
+        &s->port, transport_connect, transport_write, transport_close, driver_wake, NULL, NULL
+    };
     fk_network_user user = { s->driver,     tell_accepted, tell_connected,
                              tell_writable, tell_read,     tell_closed };
     fk__driver_start(s->driver, &transport, s->sys->dispatch.worker[0]);

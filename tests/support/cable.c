@@ -103,7 +103,7 @@ static void on_wake(void *ctx)
 void cable_begin(cable *c, fk_system *sys, const fk_remoting_config *config)
 {
     fk_remoting_config complete, asked = *config;
-    fk_transport transport = { c, on_connect, on_write, on_close, on_wake };
+    fk_transport transport = { c, on_connect, on_write, on_close, on_wake, NULL, NULL };
     fk_remote *remote = fk__remote_of(sys);
     *c = (cable){ .sys = sys };
     asked.enabled = true;
