@@ -111,7 +111,7 @@ static void start(world *w)
     fk_system_config config = {
         .remoting = { .host = "10.0.0.1", .port = 1, .enabled = true, .outbound_max = 64 }
     };
-    fk_transport transport = { w, on_connect, on_write, on_close, on_wake };
+    fk_transport transport = { w, on_connect, on_write, on_close, on_wake, NULL, NULL };
     fk_path path;
     fk_local *local = &sys->dispatch.worker[0]->local;
     sys->address.host = FK_STR("10.0.0.1"); /* kernel_start() knows of no network */

@@ -86,7 +86,7 @@ void board_start(switchboard *b, uint32_t authorities_max)
     atomic_store(&b->r.now, FK_SECONDS(1000));
     b->remote = fk__remote_of(b->r.sys);
     b->driver = b->remote->driver;
-    b->driver->transport = (fk_transport){ b, on_connect, on_write, on_close, on_wake };
+    b->driver->transport = (fk_transport){ b, on_connect, on_write, on_close, on_wake, NULL, NULL };
     b->authorities_max = b->remote->table.config.authorities_max;
     if (authorities_max != 0) b->remote->table.config.authorities_max = authorities_max;
     board_run(b);
