@@ -289,14 +289,12 @@ void fk__children_remove(fk_worker *worker, fk_cell *parent, fk_cell *child)
     /* Under the lock: somebody may still have been giving the child a name to keep its path with.
      * Who comes later finds that it has ended. */
     fk_name *forgotten = fk__obituary_add(worker, parent, child);
-    bool is_known = fk__label_name(child->label) != NULL; /* somebody may be reading its path */
-    if (is_known) {
-        fk__mem_lock(mem, &child->children_lock);
-        child->label = 0;
-    }
+    /* Somebody may be reading its path, or be about to find that there is none. */
+    fk__mem_lock(mem, &child->children_lock);
+    child->label = 0;
     /* Under the locks: who finds it ENDING finds its name. Seq_cst: see fk__waiters_notify. */
     fk__half_swap(&child->gate, 0, FK_SEQ_CST);
-    if (is_known) fk__mem_unlock(mem, &child->children_lock);
+    fk__mem_unlock(mem, &child->children_lock);
     fk__mem_unlock(mem, &parent->children_lock);
     fk__name_free(&worker->local, forgotten);
 }
