@@ -46,8 +46,8 @@ void fk__cell_stop(fk_worker *worker, fk_cell *cell)
         fk__asks_end(worker, cell);
         fk__timers_fini(worker, cell);
     }
-    bool is_guardian = fk__is_guardian(cell); /* only under these do others spawn */
-    if (is_guardian)
+    bool is_shared = fk__is_top(worker->sys, cell); /* only under these do others spawn */
+    if (is_shared)
         fk__children_close(cell);
     else
         cell->closed = 1;
@@ -57,8 +57,9 @@ void fk__cell_stop(fk_worker *worker, fk_cell *cell)
         uint32_t generation = fk__half_load(&child->generation, FK_ACQUIRE);
         /* Even: it has ended by itself and its signal is on the way; or, under the guardian, some
          * thread is making it at this moment and will find the stop when it lets go of the cell.
-         * Should the slot get another tenant instead, that one is to stop as well: all are. */
-        if ((generation & 1) == 0 && is_guardian) generation++;
+         * Should the slot get another tenant instead, that one is to stop as well: all are, for the
+         * guardian's end is the system's. */
+        if ((generation & 1) == 0 && is_shared) generation++;
         if ((generation & 1) != 0) fk__cell_ask_stop(&worker->local, child, generation);
     }
     fk__cell_try_end(worker, cell);
