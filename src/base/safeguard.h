@@ -91,6 +91,8 @@
     X(PROMISE_FIRST, "promise-first", "two replies may both be taken for the answer", "explorer")  \
     X(PROMISE_DISARM, "promise-disarm", "a question that is over stays in the wheel", "explorer")  \
     X(PROMISE_NAME, "promise-name", "a question that is over keeps its name", "explorer")          \
+    X(ANSWER_HEARD, "answer-heard", "the answer to an old failure is taken for a later one",       \
+      "explorer")                                                                                  \
     X(ASKS_END, "asks-end", "questions outlive the actor that asked them", "explorer")             \
     X(DEFER_ORDER, "defer-order", "deferred envelopes are drained last one first", "remote")       \
     X(DEFER_BOUND, "defer-bound", "one authority may defer any number of envelopes", "remote")     \
