@@ -40,8 +40,8 @@ static bool move_to(fk_system *sys, fk_termination phase, uint32_t *before)
     return true;
 }
 
-static void publish(fk_system *sys, fk_local *local, uint32_t from, fk_termination to,
-                    const char *reason)
+static void phase_publish(fk_system *sys, fk_local *local, uint32_t from, fk_termination to,
+                          const char *reason)
 {
     fk__event(sys, local,
               &(fk_event){ .kind = FK_EVENT_TERMINATION,
@@ -54,7 +54,7 @@ bool fk__terminate_reach(fk_system *sys, fk_local *local, fk_termination phase, 
 {
     uint32_t before;
     if (!move_to(sys, phase, &before)) return false;
-    if (phase != FK_TERMINATION_RUNNING) publish(sys, local, before, phase, reason);
+    if (phase != FK_TERMINATION_RUNNING) phase_publish(sys, local, before, phase, reason);
     return true;
 }
 
@@ -80,7 +80,7 @@ void fk__terminate_user_stops(fk_system *sys, fk_local *local)
     fk__terminate_begin(sys, local, "/user stops");
     bool is_so = (fk__half_load(&sys->termination, FK_ACQUIRE) & VIA_USER) != 0;
     const char *reason = fk__word_ptr(&sys->termination_reason, FK_ACQUIRE);
-    if (is_so) publish(sys, local, FK_TERMINATION_RUNNING, FK_TERMINATION_USER, reason);
+    if (is_so) phase_publish(sys, local, FK_TERMINATION_RUNNING, FK_TERMINATION_USER, reason);
 }
 
 void fk__terminate_finish(fk_ctx *ctx, void *state)
