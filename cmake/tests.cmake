@@ -7,6 +7,11 @@ find_package(Python3 3.9 COMPONENTS Interpreter)
 set(FK_PYTHON ${Python3_EXECUTABLE} -B)
 set(FK_CHECKS ${PROJECT_SOURCE_DIR}/tests/checks)
 
+# Those that listen or start nodes run one at a time: ports are given to the next who asks, and a node
+# that still tries to reach the one before it there would speak to a stranger.
+set(FK_PORT_TESTS "^(net_|unit_host_.*remote|stress_remote|oom_sweep$|first_hour_1[678]$|cli_.*remote|\
+example_1[12]_)")
+
 # fk_add_test(<name> [FAST] [TIMEOUT s] COMMAND ...)
 function(fk_add_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "FAST" "TIMEOUT" "COMMAND")
@@ -18,6 +23,9 @@ function(fk_add_test name)
         LABELS "test;ci" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
     if(arg_FAST)
         set_tests_properties(${name} PROPERTIES LABELS "fast;test;ci")
+    endif()
+    if(name MATCHES "${FK_PORT_TESTS}")
+        set_tests_properties(${name} PROPERTIES RESOURCE_LOCK ports)
     endif()
 endfunction()
 

@@ -20,7 +20,8 @@ static void come_and_go(uint32_t number, bool parts)
 static uint32_t lines(void)
 {
     uint32_t count = 0;
-    for (const fk_line *line = fk__driver_lines(b.driver); line != NULL; line = line->all_next) count++;
+    for (const fk_line *line = fk__driver_lines(b.driver); line != NULL; line = line->all_next)
+        count++;
     return count;
 }
 
