@@ -41,6 +41,7 @@ static void count_letters(switchboard *b, uint32_t number, const unsigned char *
         text[e.recipient.text.len] = '\0';
         b->letters++;
         if (strstr(text, port) == NULL) b->mistaken++;
+        if (b->on_letter != NULL) b->on_letter(number, &e);
     }
 }
 
