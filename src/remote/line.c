@@ -171,6 +171,7 @@ static bool line_want(fk_remote *remote, fk_line *line)
 static bool line_is_its(fk_remote *remote, const fk_line *line, const fk_letter *letter)
 {
     if (letter->path != NULL) return true; /* its authority is held */
+    if (!FK_SAFEGUARD(LINE_OWNER)) return line->authority != NULL;
     const fk_remote_proxy *proxy = fk__proxies_find(&remote->proxies, letter->to);
     return proxy != NULL && proxy->authority->user == line;
 }
