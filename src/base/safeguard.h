@@ -154,6 +154,7 @@
     X(GUEST_NEWEST, "guest-newest", "an old connection is read beside the new", "driver")          \
     X(LINE_REOPENED, "line-reopened", "a letter that meets a gate being opened is refused",        \
       "explorer")                                                                                  \
+    X(LINE_OWNER, "line-owner", "a letter waits for whoever has its line by now", "explorer")      \
     X(LINE_BUSY, "line-busy", "a line is not called while the driver is at it", "explorer")        \
     X(HANDSHAKE_FROM, "handshake-from", "a handshake may be in another's name", "driver")
 
