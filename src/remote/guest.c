@@ -26,8 +26,9 @@ bool fk__driver_accepted(fk_driver *driver, fk_conn_id conn, fk_str from, fk_tim
         return false;
     }
     fk_guest *guest = memory;
-    *guest =
-        (fk_guest){ .conn = conn, .close_at = fk__time_add(now, config->handshake_timeout / 4) };
+    *guest = (fk_guest){ .conn = conn,
+                         .number = ++driver->guest_number,
+                         .close_at = fk__time_add(now, config->handshake_timeout / 4) };
     fk__deframer_init(&guest->deframer);
     for (uint32_t i = 0; i < FK_STREAM_COUNT; i++) {
         guest->deframer.frame_max[i] = FRAME_MAX_STRANGER;

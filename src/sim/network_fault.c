@@ -105,7 +105,7 @@ uint32_t fk__network_made(const fk_network *net, uint32_t from, uint32_t to)
     uint32_t made = 0;
     for (uint32_t i = 0; i < net->link_end; i++) {
         const fk_net_link *link = &net->link[i];
-        made += link->is_used && link->maker == from && link->other == to &&
+        made += link->is_used && link->maker == from && link->aimed == to &&
                 link->maker_end != FK_LINK_END_GONE;
     }
     return made;
