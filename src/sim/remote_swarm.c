@@ -29,7 +29,7 @@ static void draw_machine(fk_swarm *s, fk_rng *rng)
     s->is_solo = s->creation_fails = false;
     s->fail_in = 0;
     s->memory_spare = 0;
-    s->looks_max = 400000;
+    s->looks_max = 40000;
     s->step_ns = one_in(rng, 4) ? 300 : 20;
     if (s->clock_ns > 20000) s->clock_ns = 20000;
     s->jump_in = one_in(rng, 12) ? UINT32_C(1) << between(rng, 8, 11) : 0;
