@@ -41,7 +41,7 @@ void fk__network_up(fk_network *net, uint32_t host, const fk_network_user *user)
         fk_net_link *link = &net->link[i];
         if (!link->is_used || link->other != host) continue;
         bool is_stale = link->other_end == FK_LINK_END_GONE;
-        if (is_stale && link->maker_end == FK_LINK_END_OPEN) fk__link_break(net, link);
+        if (is_stale) fk__link_break(net, link);
         bool waits = link->maker_end == FK_LINK_END_WAITING && !is_stale;
         if (waits && link->answer_at == FK_NEVER) fk__link_attempt(net, link);
     }
@@ -62,8 +62,8 @@ static void maker_crash(fk_network *net, fk_net_link *link, bool is_silent)
 
 static void other_crash(fk_network *net, fk_net_link *link, bool is_silent)
 {
-    bool was_waiting = link->maker_end == FK_LINK_END_WAITING;
-    if (was_waiting) { /* there is nobody to answer */
+    bool is_met = link->other_end == FK_LINK_END_OPEN; /* even if its maker does not know yet */
+    if (link->maker_end == FK_LINK_END_WAITING && !is_met) { /* there is nobody to answer */
         link->is_refused = true;
         link->accept_at = FK_NEVER;
         if (is_silent) link->answer_at = FK_NEVER;
