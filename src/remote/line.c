@@ -178,7 +178,8 @@ static bool line_is_its(fk_remote *remote, const fk_line *line, const fk_letter 
 /* The gate that lets no more letters through. */
 static inline uintptr_t line_most(const fk_remote *remote)
 {
-    return (uintptr_t)remote->driver->config.outbound_max * FK_LINE_ONE;
+    uintptr_t most = (uintptr_t)remote->driver->config.outbound_max * FK_LINE_ONE;
+    return FK_SAFEGUARD(LINE_BOUND) ? most : UINTPTR_MAX;
 }
 
 /* The gate has been shut, but what came through it has not been given back. What is quarantined is

@@ -181,6 +181,8 @@ void fk__network_heal(fk_network *net);
 
 /* Ends of links that a host has. */
 uint32_t fk__network_ends(const fk_network *net, uint32_t host);
+/* Those that others have made, and it has accepted. */
+uint32_t fk__network_met(const fk_network *net, uint32_t host);
 /* Links that a host has made to the address of another and not given up. */
 uint32_t fk__network_made(const fk_network *net, uint32_t from, uint32_t to);
 /* Asserts what must hold of all links. */

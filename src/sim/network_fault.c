@@ -88,6 +88,16 @@ void fk__network_crash(fk_network *net, uint32_t host, bool is_silent)
     }
 }
 
+uint32_t fk__network_met(const fk_network *net, uint32_t host)
+{
+    uint32_t met = 0;
+    for (uint32_t i = 0; i < net->link_end; i++) {
+        const fk_net_link *link = &net->link[i];
+        met += link->is_used && link->other == host && link->other_end == FK_LINK_END_OPEN;
+    }
+    return met;
+}
+
 uint32_t fk__network_ends(const fk_network *net, uint32_t host)
 {
     uint32_t ends = 0;

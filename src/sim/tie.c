@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "sim/tie.h"
 
-#include "remote/remote.h"
+#include "remote/office.h"
 #include "sim/sometimes.h"
 #include "sim/station.h"
 #include "sim/world.h"
@@ -204,6 +204,16 @@ bool fk__tie_is_shut(uint32_t a, uint32_t b)
     return t->shut_at[a][house_a][b][house_b] != 0 || t->shut_at[b][house_b][a][house_a] != 0;
 }
 
+/* R10: what is sent faster than it leaves does not pile up; what had to wait is let go at once. */
+static void check_line(uint32_t station, uint32_t peer, const fk_line *line, uint32_t most)
+{
+    uintptr_t waiting = fk__word_load(&line->gate, FK_RELAXED) / FK_LINE_ONE;
+    if (waiting > most)
+        fk__world_fail("R10", "station %u: %u messages are under way to %u", station,
+                       (unsigned)waiting, peer);
+    if (waiting == most) FK_SOMETIMES_HIT(LINE_FULL);
+}
+
 static void check_authority(uint32_t station, const fk_authority *authority,
                             const fk_authority_config *config)
 {
@@ -218,10 +228,27 @@ static void check_authority(uint32_t station, const fk_authority *authority,
     if (authority->state == FK_ASSOCIATION_QUARANTINE && authority->deferred.count != 0)
         fk__world_fail("R4", "messages wait for a quarantined system");
     if (authority->deferred.count > 0) FK_SOMETIMES_HIT(DEFERRED);
+    const fk_driver *driver = fk__station[station].driver;
+    if (authority->user != NULL)
+        check_line(station, peer, authority->user,
+                   driver->config.outbound_max + config->deferred_max);
     fk_tie_state state = (fk_tie_state)(authority->state + 1);
     if (t->tie[station][peer].state != state)
         fk__world_fail("R4", "station %u has changed its state of %u, and said nothing", station,
                        peer);
+}
+
+/* R10: as many connections of others as are allowed, and few who have not said who they are. */
+static void check_guests(uint32_t station)
+{
+    const fk_driver *driver = fk__station[station].driver;
+    uint32_t count = fk__network_met(&fk__sim_net, station);
+    if (count > driver->config.connections_max)
+        fk__world_fail("R10", "station %u has %u connections of others", station, count);
+    if (driver->half_open_count > driver->config.half_open_max)
+        fk__world_fail("R10", "station %u: %u connections are half open", station,
+                       driver->half_open_count);
+    if (driver->half_open_count == driver->config.half_open_max) FK_SOMETIMES_HIT(HALF_OPEN_FULL);
 }
 
 void fk__tie_check_rest(uint32_t station)
@@ -236,6 +263,7 @@ void fk__tie_check_rest(uint32_t station)
     while ((authority = fk__authority_after(table, authority)) != NULL) {
         check_authority(station, authority, &table->config);
     }
+    check_guests(station);
     if (table->deferred_total > table->config.deferred_total_max)
         fk__world_fail("R5", "%u messages wait", table->deferred_total);
     fk__proxies_check(&remote->proxies);
