@@ -238,19 +238,6 @@ static void check_authority(uint32_t station, const fk_authority *authority,
                        peer);
 }
 
-/* R10: as many connections of others as are allowed, and few who have not said who they are. */
-static void check_guests(uint32_t station)
-{
-    const fk_driver *driver = fk__station[station].driver;
-    uint32_t count = fk__network_met(&fk__sim_net, station);
-    if (count > driver->config.connections_max)
-        fk__world_fail("R10", "station %u has %u connections of others", station, count);
-    if (driver->half_open_count > driver->config.half_open_max)
-        fk__world_fail("R10", "station %u: %u connections are half open", station,
-                       driver->half_open_count);
-    if (driver->half_open_count == driver->config.half_open_max) FK_SOMETIMES_HIT(HALF_OPEN_FULL);
-}
-
 void fk__tie_check_rest(uint32_t station)
 {
     const fk_remote *remote = fk__remote_of(fk__station[station].sys);
@@ -263,7 +250,6 @@ void fk__tie_check_rest(uint32_t station)
     while ((authority = fk__authority_after(table, authority)) != NULL) {
         check_authority(station, authority, &table->config);
     }
-    check_guests(station);
     if (table->deferred_total > table->config.deferred_total_max)
         fk__world_fail("R5", "%u messages wait", table->deferred_total);
     fk__proxies_check(&remote->proxies);
