@@ -205,13 +205,15 @@ bool fk__tie_is_shut(uint32_t a, uint32_t b)
 }
 
 /* R10: what is sent faster than it leaves does not pile up; what had to wait is let go at once. */
-static void check_line(uint32_t station, uint32_t peer, const fk_line *line, uint32_t most)
+static void check_line(uint32_t station, const fk_authority *authority, uint32_t deferred_max)
 {
+    const fk_line *line = authority->user;
+    uint32_t outbound_max = fk__station[station].driver->config.outbound_max;
     uintptr_t waiting = fk__word_load(&line->gate, FK_RELAXED) / FK_LINE_ONE;
-    if (waiting > most)
-        fk__world_fail("R10", "station %u: %u messages are under way to %u", station,
-                       (unsigned)waiting, peer);
-    if (waiting == most) FK_SOMETIMES_HIT(LINE_FULL);
+    if (waiting > outbound_max + deferred_max)
+        fk__world_fail("R10", "station %u: %u messages are under way to %.*s", station,
+                       (unsigned)waiting, (int)authority->key.host.len, authority->key.host.ptr);
+    if (waiting >= outbound_max) FK_SOMETIMES_HIT(LINE_FULL);
 }
 
 static void check_authority(uint32_t station, const fk_authority *authority,
@@ -228,10 +230,7 @@ static void check_authority(uint32_t station, const fk_authority *authority,
     if (authority->state == FK_ASSOCIATION_QUARANTINE && authority->deferred.count != 0)
         fk__world_fail("R4", "messages wait for a quarantined system");
     if (authority->deferred.count > 0) FK_SOMETIMES_HIT(DEFERRED);
-    const fk_driver *driver = fk__station[station].driver;
-    if (authority->user != NULL)
-        check_line(station, peer, authority->user,
-                   driver->config.outbound_max + config->deferred_max);
+    if (authority->user != NULL) check_line(station, authority, config->deferred_max);
     fk_tie_state state = (fk_tie_state)(authority->state + 1);
     if (t->tie[station][peer].state != state)
         fk__world_fail("R4", "station %u has changed its state of %u, and said nothing", station,
