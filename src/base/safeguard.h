@@ -161,10 +161,6 @@
     X(GUEST_NEWEST, "guest-newest", "an old connection is read beside the new", "remote")          \
     X(LINE_BOUND, "line-bound", "any number of messages may wait for a slow connection", "remote") \
     X(HALF_OPEN, "half-open", "any number of connections may be without a handshake", "remote")    \
-    X(FIRST_TWICE, "first-twice", "what was said to a former system hides the first message",      \
-      "remote")                                                                                    \
-    X(FIRST_ALONE, "first-alone", "others follow the first message before it is acknowledged",     \
-      "remote")                                                                                    \
     X(UID_FRESH, "uid-fresh", "the next life of a system gives the same uids to its actors",       \
       "remote")                                                                                    \
     X(TEMP_FRESH, "temp-fresh", "the next life of a system gives the same names to questions",     \

@@ -192,7 +192,7 @@ static bool parcel_put(fk_driver *driver, fk_line *line, fk_str recipient,
 static bool parcel_send(fk_driver *driver, fk_line *line, fk_str recipient,
                         const fk_wire_sysmsg *message)
 {
-    bool is_first = line->outbox.seq == 0 && !line->outbox.is_shut && FK_SAFEGUARD(FIRST_TWICE);
+    bool is_first = line->outbox.seq == 0 && !line->outbox.is_shut;
     if (is_first && !parcel_put(driver, line, recipient, message)) return false;
     return parcel_put(driver, line, recipient, message);
 }

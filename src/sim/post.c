@@ -166,6 +166,8 @@ static bool is_excused(const fk_post *post)
         if (was_there && (there->is_crashed || may_shut)) return true;
     }
     if (fk__sim_net.lost_at[from->station][post->station] >= post->at) return true;
+    /* Who gives the other up says so, and that may be read before what was sent earlier. */
+    if (fk__tie_has_shut(from->station, from->house, post->station, post->at)) return true;
     return fk__tie_was_shut(post->station, from->station, from->house);
 }
 

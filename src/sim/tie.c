@@ -198,6 +198,15 @@ bool fk__tie_was_shut(uint32_t station, uint32_t whom, uint32_t whom_house)
     return false;
 }
 
+bool fk__tie_has_shut(uint32_t station, uint32_t house, uint32_t whom, fk_time since)
+{
+    for (uint32_t i = 0; i < f->houses[whom]; i++) {
+        fk_time at = t->shut_at[station][house][whom][i];
+        if (at != 0 && at >= since) return true;
+    }
+    return false;
+}
+
 bool fk__tie_is_shut(uint32_t a, uint32_t b)
 {
     uint32_t house_a = f->houses[a] - 1u, house_b = f->houses[b] - 1u;

@@ -61,6 +61,8 @@ void fk__tie_check_passage(uint32_t from, uint32_t from_house, uint32_t to, uint
                            fk_time sent_at, uint32_t number);
 /* Some system at a station has shut that one out. */
 bool fk__tie_was_shut(uint32_t station, uint32_t whom, uint32_t whom_house);
+/* That system has shut out one at the other station, then or later. */
+bool fk__tie_has_shut(uint32_t station, uint32_t house, uint32_t whom, fk_time since);
 /* One of the two present systems has shut the other out. */
 bool fk__tie_is_shut(uint32_t a, uint32_t b);
 /* While nobody runs, and the system at that station is in the middle of nothing. */
