@@ -255,8 +255,12 @@ if(TARGET fraktor-sim)
     fk_add_test(sim_termination TIMEOUT 120
         COMMAND fraktor-sim termination --seed 0 --runs 1800 --json)
     fk_fiber_test(sim_termination)
-    fk_add_test(sim_remote TIMEOUT 120
-        COMMAND fraktor-sim remote --seed 1 --runs 1000 --json)
+    set(remote_runs 1000)
+    if(FK_SANITIZE)
+        set(remote_runs 200)
+    endif()
+    fk_add_test(sim_remote TIMEOUT 300
+        COMMAND fraktor-sim remote --seed 1 --runs ${remote_runs} --json)
     fk_fiber_test(sim_remote)
     if(NOT FK_SANITIZE) # mutants corrupt memory, and a sanitizer would end the whole search
         fk_add_test(sim_supervision TIMEOUT 120
