@@ -263,6 +263,13 @@ if(TARGET fraktor-sim)
     fk_add_test(sim_termination TIMEOUT 120
         COMMAND fraktor-sim termination --seed 0 --runs 1800 --json)
     fk_fiber_test(sim_termination)
+    set(remote_runs 1000)
+    if(FK_SANITIZE)
+        set(remote_runs 200)
+    endif()
+    fk_add_test(sim_remote TIMEOUT 300
+        COMMAND fraktor-sim remote --seed 1 --runs ${remote_runs} --json)
+    fk_fiber_test(sim_remote)
     if(NOT FK_SANITIZE) # mutants corrupt memory, and a sanitizer would end the whole search
         fk_add_test(sim_supervision TIMEOUT 120
             COMMAND fraktor-sim supervision --seed 1 --runs 2 --json)
@@ -270,6 +277,8 @@ if(TARGET fraktor-sim)
             COMMAND fraktor-sim kernel --mutants --json)
         fk_add_test(sim_lifecycle_mutants TIMEOUT 300
             COMMAND fraktor-sim lifecycle --mutants --json)
+        fk_add_test(sim_remote_mutants TIMEOUT 300
+            COMMAND fraktor-sim remote --mutants --json)
     endif()
 endif()
 

@@ -76,7 +76,8 @@ typedef enum fk_level {
     X(GUARDIAN, "guardian", WARN, "a guardian was misused: .reason, .text")                        \
     X(SHUTDOWN, "shutdown", INFO, "coordinated shutdown: .text is phase/task; .to, .reason")       \
     X(PATH_FAULT, "path_fault", WARN, "a text that is no path: .text, .fault")                     \
-    X(AUTHORITY, "authority", INFO, "another system's state changed: .text, .from, .to, .reason")  \
+    X(AUTHORITY, "authority", INFO,                                                                \
+      "another system's state changed, the .count-th time: .text, .from, .to, .reason")            \
     X(INVALID_ASSOCIATION, "invalid_association", WARN, "sent to a quarantined system: .text")     \
     X(LETTER_DRAINED, "letter_drained", DEBUG, "a deferred message goes out: .text is the system") \
     X(REMOTE, "remote", WARN, "of connections and others' mistakes: .text, .reason, .count")

@@ -94,64 +94,85 @@
     X(ANSWER_HEARD, "answer-heard", "the answer to an old failure is taken for a later one",       \
       "explorer")                                                                                  \
     X(ASKS_END, "asks-end", "questions outlive the actor that asked them", "explorer")             \
-    X(DEFER_ORDER, "defer-order", "deferred envelopes are drained last one first", "remote")       \
-    X(DEFER_BOUND, "defer-bound", "one authority may defer any number of envelopes", "remote")     \
-    X(DEFER_TOTAL, "defer-total", "all authorities may defer any number of envelopes", "remote")   \
-    X(DEFER_DRAIN, "defer-drain", "a new envelope overtakes those still being drained", "remote")  \
+    X(DEFER_ORDER, "defer-order", "deferred envelopes are drained last one first",                 \
+      "models remote")                                                                             \
+    X(DEFER_BOUND, "defer-bound", "one authority may defer any number of envelopes",               \
+      "models remote")                                                                             \
+    X(DEFER_TOTAL, "defer-total", "all authorities may defer any number of envelopes",             \
+      "models remote")                                                                             \
+    X(DEFER_DRAIN, "defer-drain", "a new envelope overtakes those still being drained",            \
+      "models remote")                                                                             \
     X(QUARANTINE_REFUSES, "quarantine-refuses", "what is sent to the quarantined is deferred",     \
-      "remote")                                                                                    \
+      "models remote")                                                                             \
     X(QUARANTINE_RETURNS, "quarantine-returns", "deferred envelopes stay when quarantine begins",  \
-      "remote")                                                                                    \
+      "models remote")                                                                             \
     X(QUARANTINE_ONCE, "quarantine-once", "deferred envelopes are handed back and kept, too",      \
-      "remote")                                                                                    \
-    X(QUARANTINE_TIME, "quarantine-time", "a quarantine is over at once", "remote")                \
-    X(QUARANTINE_UID, "quarantine-uid", "a quarantined system may shake hands again", "remote")    \
+      "models remote")                                                                             \
+    X(QUARANTINE_TIME, "quarantine-time", "a quarantine is over at once", "models remote")         \
+    X(QUARANTINE_UID, "quarantine-uid", "a quarantined system may shake hands again",              \
+      "models remote")                                                                             \
     X(OVERRIDE_WAITS, "override-waits", "after an override sends do not wait for a handshake",     \
-      "remote")                                                                                    \
+      "models")                                                                                    \
     X(ATTEMPT_NUMBER, "attempt-number", "the outcome of an old attempt counts for the new one",    \
-      "remote")                                                                                    \
-    X(BACKOFF, "backoff", "a failed attempt is followed by the next at once", "remote")            \
-    X(GIVE_UP, "give-up", "reconnecting goes on for ever", "remote")                               \
+      "models")                                                                                    \
+    X(BACKOFF, "backoff", "a failed attempt is followed by the next at once", "models")            \
+    X(GIVE_UP, "give-up", "reconnecting goes on for ever", "models")                               \
     X(UNACKED_RETURNS, "unacked-returns", "what a former peer has not acknowledged is forgotten",  \
-      "remote")                                                                                    \
+      "models remote")                                                                             \
     X(UNACKED_BOUND, "unacked-bound", "any number of system messages may be unacknowledged",       \
-      "remote")                                                                                    \
-    X(SEQ_RESTART, "seq-restart", "numbers of system messages go on with another peer", "remote")  \
-    X(PEER_FORMER, "peer-former", "a peer that was replaced is counted for anew", "remote")        \
-    X(SEQ_ONCE, "seq-once", "a system message that comes twice is delivered twice", "remote")      \
+      "models")                                                                                    \
+    X(SEQ_RESTART, "seq-restart", "numbers of system messages go on with another peer",            \
+      "models remote")                                                                             \
+    X(PEER_FORMER, "peer-former", "a peer that was replaced is counted for anew", "models")        \
+    X(SEQ_ONCE, "seq-once", "a system message that comes twice is delivered twice", "models")      \
     X(SEQ_GAP, "seq-gap", "a system message is delivered although one before it is missing",       \
-      "remote")                                                                                    \
-    X(ACK_PEER, "ack-peer", "the acknowledgement of a former peer counts", "remote")               \
-    X(ACK_SENT, "ack-sent", "what was not sent can be acknowledged", "remote")                     \
-    X(NACK_ONCE, "nack-once", "one gap is answered as often as it is reported", "remote")          \
-    X(RESEND, "resend", "what is not acknowledged is not sent again", "remote")                    \
+      "models")                                                                                    \
+    X(ACK_PEER, "ack-peer", "the acknowledgement of a former peer counts", "models")               \
+    X(ACK_SENT, "ack-sent", "what was not sent can be acknowledged", "models")                     \
+    X(NACK_ONCE, "nack-once", "one gap is answered as often as it is reported", "models")          \
+    X(RESEND, "resend", "what is not acknowledged is not sent again", "models remote")             \
     X(DELIVERY_GIVE_UP, "delivery-give-up", "a peer that never acknowledges is waited for",        \
-      "remote")                                                                                    \
+      "models")                                                                                    \
     X(PAUSE_LEARNT, "pause-learnt", "a failure detector takes a failure for a usual interval",     \
-      "remote")                                                                                    \
+      "models")                                                                                    \
     X(DEVIATION_LEAST, "deviation-least", "a failure detector expects perfect regularity",         \
-      "remote")                                                                                    \
+      "models")                                                                                    \
     X(HANDSHAKE_WAITS, "handshake-waits", "messages do not wait for the answer to a handshake",    \
-      "remote")                                                                                    \
+      "models")                                                                                    \
     X(HANDSHAKE_OWN, "handshake-own", "a control stream takes the answer to another request",      \
-      "remote")                                                                                    \
-    X(HANDSHAKE_REPEAT, "handshake-repeat", "a handshake is asked for once only", "remote")        \
-    X(HANDSHAKE_FAILS, "handshake-fails", "a handshake may take any time", "remote")               \
+      "models")                                                                                    \
+    X(HANDSHAKE_REPEAT, "handshake-repeat", "a handshake is asked for once only", "models")        \
+    X(HANDSHAKE_FAILS, "handshake-fails", "a handshake may take any time", "models")               \
     X(HANDSHAKE_INJECT, "handshake-inject", "a peer that was restarted is not asked again",        \
-      "remote")                                                                                    \
-    X(HANDSHAKE_TO, "handshake-to", "a handshake that is meant for another is accepted", "remote") \
-    X(ORIGIN_TAKEN, "origin-taken", "a system may take the uid of another one", "remote")          \
-    X(ORIGIN_REFUSED, "origin-refused", "frames of a quarantined system are let in", "remote")     \
-    X(BONDS_BOUND, "bonds-bound", "a node may watch any number of actors", "remote")               \
-    X(WATCH_SHARED, "watch-shared", "each watcher has a watch of its own on the wire", "remote")   \
-    X(WATCHERS_FORGOTTEN, "watchers-forgotten", "watchers outlive their node", "remote")           \
-    X(REWATCH, "rewatch", "a node that was restarted is not told whom to watch", "remote")         \
-    X(NOTICE_OWN, "notice-own", "a node is believed about actors of other nodes", "remote")        \
-    X(FIRST_REPLY, "first-reply", "a node that never answered is not missed", "remote")            \
-    X(LATE_TICK, "late-tick", "a node is judged by one who has slept", "remote")                   \
+      "models")                                                                                    \
+    X(HANDSHAKE_TO, "handshake-to", "a handshake that is meant for another is accepted",           \
+      "models remote")                                                                             \
+    X(ORIGIN_TAKEN, "origin-taken", "a system may take the uid of another one", "models")          \
+    X(ORIGIN_REFUSED, "origin-refused", "frames of a quarantined system are let in",               \
+      "models remote")                                                                             \
+    X(BONDS_BOUND, "bonds-bound", "a node may watch any number of actors", "models")               \
+    X(WATCH_SHARED, "watch-shared", "each watcher has a watch of its own on the wire", "models")   \
+    X(WATCHERS_FORGOTTEN, "watchers-forgotten", "watchers outlive their node", "models")           \
+    X(REWATCH, "rewatch", "a node that was restarted is not told whom to watch", "models remote")  \
+    X(NOTICE_OWN, "notice-own", "a node is believed about actors of other nodes", "models")        \
+    X(FIRST_REPLY, "first-reply", "a node that never answered is not missed", "models")            \
+    X(LATE_TICK, "late-tick", "a node is judged by one who has slept", "models")                   \
     X(LINE_ORDER, "line-order", "a letter is deferred before those sent earlier", "driver")        \
+    X(LINE_RETURN, "line-return", "a letter is deferred before those that come back", "driver")    \
     X(NEW_PEER_CLOSES, "new-peer-closes", "streams to a system that is gone stay open", "driver")  \
-    X(GUEST_NEWEST, "guest-newest", "an old connection is read beside the new", "driver")          \
+    X(GUEST_NEWEST, "guest-newest", "an old connection is read beside the new", "remote")          \
+    X(LINE_BOUND, "line-bound", "any number of messages may wait for a slow connection", "remote") \
+    X(HALF_OPEN, "half-open", "any number of connections may be without a handshake", "remote")    \
+    X(UID_FRESH, "uid-fresh", "the next life of a system gives the same uids to its actors",       \
+      "remote")                                                                                    \
+    X(TEMP_FRESH, "temp-fresh", "the next life of a system gives the same names to questions",     \
+      "remote")                                                                                    \
+    X(INVALID_EACH, "invalid-each", "messages to the quarantined are refused without an event",    \
+      "remote")                                                                                    \
+    X(ENDS_TOLD, "ends-told",                                                                      \
+      "who watches from elsewhere is told of an end when something else happens", "remote")        \
+    X(BOND_UID, "bond-uid", "a watch by path ends the one by path and uid with it", "remote")      \
+    X(SCHEME_ONE, "scheme-one", "an actor has a reference for each scheme", "remote")              \
     X(LINE_REOPENED, "line-reopened", "a letter that meets a gate being opened is refused",        \
       "explorer")                                                                                  \
     X(LINE_OWNER, "line-owner", "a letter waits for whoever has its line by now", "explorer")      \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "core/system.h"
 
+#include "base/safeguard.h"
 #include "core/boot.h"
 #include "core/box.h"
 #include "core/children.h"
@@ -101,9 +102,13 @@ static void configure(fk_system *sys, const fk_system_config *config, fk_str nam
     sys->on_failure = config->on_failure;
     /* Others remember uids for longer than a system lives; the next one at this address must not give
      * the same ones out. Pekko's are drawn anyway. */
-    bool is_known = config->remoting.enabled && config->paths.rules == FK_RULES_FRAKTOR;
+    bool is_known = config->remoting.enabled && config->paths.rules == FK_RULES_FRAKTOR &&
+                    FK_SAFEGUARD(UID_FRESH);
     sys->uid_first = is_known ? (fk__mix64(seed[0]) >> 2) + 1 : 1;
     sys->uid_next = sys->uid_first;
+    /* The same for whoever waits for an answer. */
+    bool is_fresh = config->remoting.enabled && FK_SAFEGUARD(TEMP_FRESH);
+    sys->temps.next = is_fresh ? fk__mix64(seed[1]) >> 20 : 0;
     sys->top.count = FK_GUARDIANS;
     fk__half_init(&sys->stopping, FK_SPAWN_BOOTING);
     fk__half_init(&sys->termination, FK_TERMINATION_BOOTING);

@@ -140,17 +140,19 @@ static bool is_remote(const fk_cell *cell)
 }
 
 /* A proxy that is watched stays, so it is asked for once, by the first. */
-static bool may_watch(fk_local *local, const fk_cell *cell, fk_ref actor)
+static bool may_watch(fk_worker *worker, fk_cell *cell, fk_ref actor)
 {
     /* It has ended on the way; or, even, the reference is made up, and a free cell may match it. */
     if ((actor.generation & 1) == 0 || !is_for(cell, actor.generation)) return false;
-    if (!is_remote(cell) || cell->u.watchers != NULL) return true;
-    return remote_tell(local, cell, actor, true);
+    if (!is_remote(cell)) return true;
+    /* An end that is to be told is not that of who is watched from now on: a quarantine may be over. */
+    fk__watch_remote_stop(worker, cell);
+    return cell->u.watchers != NULL || remote_tell(&worker->local, cell, actor, true);
 }
 
 static void watch_began(fk_worker *worker, fk_cell *cell, fk_vigil *vigil)
 {
-    if (!may_watch(&worker->local, cell, vigil->terminated.actor)) {
+    if (!may_watch(worker, cell, vigil->terminated.actor)) {
         if (FK_SAFEGUARD(WATCH_DEAD)) vigil_return(&worker->local, vigil);
         return;
     }

@@ -87,6 +87,9 @@ void fk__agent_start(fk_driver *driver)
     static const fk_props AGENT = { .receive = agent_receive };
     fk_system *sys = driver->remote->sys;
     bool is_running = fk__half_load(&sys->stopping, FK_ACQUIRE) == FK_SPAWN_OPEN;
+    /* Also when it cannot be made now: who asks for another look at once never sleeps. */
+    driver->agent_at = fk__time_add(driver->now, FK_MILLIS(100)); /* unless it has begun */
+    fk__driver_due(driver, driver->agent_at);
     if (!is_running || sys->top.system == NULL) return;
     if (fk_ref_is_none(driver->agent)) {
         fk_ref ref;
@@ -95,8 +98,6 @@ void fk__agent_start(fk_driver *driver)
         if (err == FK_OK) driver->agent = ref;
     }
     (void)!agent_tell(driver, FK_AGENT_BEGIN, NULL);
-    driver->agent_at = fk__time_add(driver->now, FK_MILLIS(100)); /* unless it has begun */
-    fk__driver_due(driver, driver->agent_at);
 }
 
 bool fk__agent_watch(fk_driver *driver, fk_subject *subject)

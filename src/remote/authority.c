@@ -21,6 +21,7 @@ static void authority_move(fk_authority *a, fk_association to, fk_authority_reas
     FK_ASSERT(a->state != to);
     fx->has_change = true;
     fx->change = (fk_authority_change){ a->state, to, reason, now };
+    fx->change_number = ++a->changes;
     a->state = to;
     a->state_at = now;
     a->is_open = a->is_draining = a->is_attempting = a->is_resting = false;

@@ -115,6 +115,7 @@ struct fk_authority {
     uint64_t attempt;
     uint32_t incarnation; /* of the peer: 1, and one more with each other uid */
     uint32_t failures;    /* attempts in a row */
+    uint32_t changes;     /* of its state, its creation being the first */
     fk_envelopes deferred;
     fk_uids quarantined;
     fk_time attempt_at; /* these three: FK_NEVER when it is not to happen */
@@ -204,6 +205,7 @@ typedef struct fk_authority_effects {
     bool is_opened;    /* begin to take what was deferred (fk__authority_take) */
     bool must_connect; /* begin attempt number authority->attempt, and say how it ends */
     fk_authority_change change;
+    uint32_t change_number; /* of this authority: 1, 2, ... */
     fk_envelopes refused;   /* the caller's again: each is one InvalidAssociation event and one dead
                                letter */
     uint64_t uid_forgiven;  /* a quarantined uid may come back, by force; 0: none */

@@ -151,6 +151,7 @@ fk_err fk__authority_get(fk_authority_table *table, const fk_authority_key *key,
         effects->has_change = true;
         effects->change =
             (fk_authority_change){ a->state, a->state, FK_AUTHORITY_REASON_CREATED, now };
+        effects->change_number = ++a->changes;
     }
     effects->authority = *out = a;
     return FK_OK;

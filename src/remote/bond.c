@@ -9,6 +9,7 @@
  * Numbers of actors are their refs.
  */
 
+#include "base/safeguard.h"
 #include "core/path.h"
 #include "core/watch.h"
 #include "remote/office.h"
@@ -23,6 +24,19 @@ static uint64_t actor_number(fk_ref ref)
 static fk_ref actor_ref(const fk_driver *driver, uint64_t number)
 {
     return (fk_ref){ (uint32_t)number, (uint32_t)(number >> 32), driver->remote->sys->id };
+}
+
+/* A watch by the path alone is another bond than one with the uid, though it may be of the same actor:
+ * each is ended by itself. What lives has an odd generation, so its lowest bit is free. */
+#define BOND_HAS_UID ((uint64_t)1 << 32)
+
+static uint64_t bond_number(fk_ref watcher, fk_str watchee)
+{
+    size_t at = watchee.len;
+    while (at > 0 && watchee.ptr[at - 1] != '#' && watchee.ptr[at - 1] != '/') at--;
+    bool has_uid = at > 0 && watchee.ptr[at - 1] == '#';
+    return has_uid || !FK_SAFEGUARD(BOND_UID) ? actor_number(watcher)
+                                              : actor_number(watcher) & ~BOND_HAS_UID;
 }
 
 static fk_line *line_of(fk_watcher_node *node)
@@ -145,8 +159,8 @@ void fk__bonds_outbox(fk_driver *driver, fk_line *line, fk_outbox_effects *effec
 }
 
 /* False: no memory. */
-static bool parcel_send(fk_driver *driver, fk_line *line, fk_str recipient,
-                        const fk_wire_sysmsg *message)
+static bool parcel_put(fk_driver *driver, fk_line *line, fk_str recipient,
+                       const fk_wire_sysmsg *message)
 {
     fk_mem *mem = &driver->remote->sys->mem;
     fk_outbox_effects effects;
@@ -167,6 +181,20 @@ static bool parcel_send(fk_driver *driver, fk_line *line, fk_str recipient,
     fk__bonds_outbox(driver, line, &effects);
     fk__line_wake(driver, line);
     return true;
+}
+
+/*
+ * A late word of a system that is gone can open a stream that leads to the next one at its address, who
+ * then takes number 1 for the first that we ever said to it, and the true number 1 for the same once
+ * more. So the first message is sent by itself, until whom it is for has acknowledged it, and then
+ * once again: to be told twice of a watch, its end or a death is to be told once.
+ */
+static bool parcel_send(fk_driver *driver, fk_line *line, fk_str recipient,
+                        const fk_wire_sysmsg *message)
+{
+    bool is_first = line->outbox.seq == 0 && !line->outbox.is_shut;
+    if (is_first && !parcel_put(driver, line, recipient, message)) return false;
+    return parcel_put(driver, line, recipient, message);
 }
 
 static fk_str own_watcher(const fk_driver *driver)
@@ -201,7 +229,8 @@ static bool death_send(fk_driver *driver, fk_line *line, fk_str watchee, fk_str 
 static bool end_tell(fk_driver *driver, const fk_bond_ended *ended)
 {
     fk_line *line = line_of(FK_CONTAINER(ended->node, fk_watcher_node, bonds));
-    fk_ref watchee = actor_ref(driver, ended->watchee), watcher = actor_ref(driver, ended->watcher);
+    fk_ref watchee = actor_ref(driver, ended->watchee);
+    fk_ref watcher = actor_ref(driver, ended->watcher | BOND_HAS_UID);
     if (ended->end == FK_BOND_END_TERMINATED || ended->end == FK_BOND_END_LOST) {
         bool is_lost = ended->end == FK_BOND_END_LOST;
         fk__watch_remote_ended(driver->local, watchee, is_lost || driver->was_confirmed, is_lost);
@@ -257,7 +286,8 @@ static void act_on(fk_driver *driver, fk_watcher_effects *effects)
         if (effects->must_heartbeat) fk__line_owe(driver, line, FK_CONTROL_HEARTBEAT);
         if (effects->must_quarantine) quarantine(driver, line, effects->uid);
     }
-    if (effects->has_ended) ends_tell(driver);
+    bool is_now = effects->node != NULL || FK_SAFEGUARD(ENDS_TOLD);
+    if (effects->has_ended && is_now) ends_tell(driver);
     fk__driver_due(driver, fk__watcher_next(&driver->watcher));
 }
 
@@ -411,12 +441,12 @@ static bool hear_watch(fk_driver *driver, fk_line *line, const fk_sysmsg_watch *
         bool is_gone = fk__cell_resolve(driver->remote->sys, watchee) == NULL;
         return is_gone && death_send(driver, line, watch->watchee.path, watch->watcher.path, false);
     }
-    bool was_there = fk__bonds_find(&driver->watcher.bonds, FK_BOND_THEIRS, actor_number(watchee),
-                                    actor_number(watcher)) != 0;
+    uint64_t number = bond_number(watcher, watch->watchee.path);
+    bool was_there =
+        fk__bonds_find(&driver->watcher.bonds, FK_BOND_THEIRS, actor_number(watchee), number) != 0;
     if (was_there) return true;
     do {
-        err = fk__watcher_watched(&driver->watcher, node, actor_number(watchee),
-                                  actor_number(watcher));
+        err = fk__watcher_watched(&driver->watcher, node, actor_number(watchee), number);
     } while (err == FK_E_FULL && bonds_grow(driver));
     if (err == FK_OK) fk__remote_pin(driver->remote, watcher, true);
     if (err == FK_E_LIMIT) quarantine(driver, line, line->uid); /* it asks for too much */
@@ -431,12 +461,12 @@ static bool hear_unwatch(fk_driver *driver, fk_line *line, const fk_sysmsg_watch
         fk__mail_ref(driver->mail, driver->local, watch->watchee.path, &watchee) != FK_OK) {
         return true; /* then there is no such bond */
     }
-    bool was_there = fk__bonds_find(&driver->watcher.bonds, FK_BOND_THEIRS, actor_number(watchee),
-                                    actor_number(watcher)) != 0;
-    fk__watcher_unwatched(&driver->watcher, &line->watching, actor_number(watchee),
-                          actor_number(watcher));
-    bool is_there = fk__bonds_find(&driver->watcher.bonds, FK_BOND_THEIRS, actor_number(watchee),
-                                   actor_number(watcher)) != 0;
+    uint64_t number = bond_number(watcher, watch->watchee.path);
+    bool was_there =
+        fk__bonds_find(&driver->watcher.bonds, FK_BOND_THEIRS, actor_number(watchee), number) != 0;
+    fk__watcher_unwatched(&driver->watcher, &line->watching, actor_number(watchee), number);
+    bool is_there =
+        fk__bonds_find(&driver->watcher.bonds, FK_BOND_THEIRS, actor_number(watchee), number) != 0;
     if (was_there && !is_there) fk__remote_pin(driver->remote, watcher, false);
     return true;
 }
@@ -458,7 +488,8 @@ static bool hear_death(fk_driver *driver, fk_line *line, const fk_sysmsg_death *
         }
         size_t cut = text.len;
         while (cut > 0 && text.ptr[cut - 1] != '#' && text.ptr[cut - 1] != '/') cut--;
-        if (cut == 0 || text.ptr[cut - 1] == '/') break; /* it has no uid */
+        bool has_uid = cut > 0 && text.ptr[cut - 1] == '#';
+        if (!has_uid || !death->existence_confirmed) break; /* others may live there */
         text.len = cut - 1;
     }
     return true;

@@ -203,10 +203,17 @@ fk_outbox_result fk__outbox_step(fk_outbox *outbox, const fk_outbox_event *event
 
 /* ---- sending and time ---------------------------------------------------------------------- */
 
+/* For the first to be acknowledged, before anything else goes out. */
+static bool outbox_waits(const fk_outbox *o)
+{
+    return o->config.is_careful && o->acked == 0;
+}
+
 fk_parcel *fk__outbox_take(fk_outbox *outbox)
 {
     fk_parcel *parcel = outbox->unsent;
     if (!outbox->is_open || parcel == NULL) return NULL;
+    if (outbox_waits(outbox) && parcel->seq != 1) return NULL;
     outbox->unsent = fk__parcel_of(parcel->link.next);
     if (parcel->seq > outbox->sent) outbox->sent = parcel->seq;
     return parcel;
@@ -228,7 +235,7 @@ void fk__outbox_tick(fk_outbox *outbox, fk_time now, fk_outbox_effects *effects)
         o->nacked = 0;
         /* While a connection is slow the last round goes on: to begin again each second would send
          * the first ones for ever and the last ones never. */
-        if (o->unsent == NULL && FK_SAFEGUARD(RESEND)) outbox_rewind(o);
+        if ((o->unsent == NULL || outbox_waits(o)) && FK_SAFEGUARD(RESEND)) outbox_rewind(o);
     }
     effects->has_unsent = o->is_open && o->unsent != NULL;
 }

@@ -41,6 +41,7 @@ typedef struct fk_delivery_config {
     uint32_t unacked_max;  /* 0: 20,000 */
     fk_time resend_every;  /* 0: 1 s */
     fk_time give_up_after; /* without progress; 0: 6 h */
+    bool is_careful;       /* until the peer has acknowledged the first, nothing else goes out */
 } fk_delivery_config;
 
 enum { FK_OUTBOX_FORMER = 4 };

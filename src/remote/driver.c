@@ -58,6 +58,7 @@ static fk_err driver_fill(fk_driver *driver)
     memcpy(driver->watcher_path, sys->address_text, sys->address_len);
     memcpy(driver->watcher_path + sys->address_len, name.ptr, name.len);
     driver->watcher_path_len = sys->address_len + (uint32_t)name.len;
+    driver->delivery = (fk_delivery_config){ .is_careful = true };
     FK_TRY(fk__handshake_configure(&handshake, &driver->handshake));
     FK_TRY(watcher_make(driver));
     FK_TRY(door_make(driver));

@@ -15,7 +15,8 @@ bool fk__driver_accepted(fk_driver *driver, fk_conn_id conn, fk_str from, fk_tim
     void *memory;
     driver->now = now;
     bool is_much = driver->guest_count >= config->connections_max;
-    if (is_much || driver->half_open_count >= config->half_open_max) {
+    bool is_rush = driver->half_open_count >= config->half_open_max && FK_SAFEGUARD(HALF_OPEN);
+    if (is_much || is_rush) {
         fk__driver_scold(driver, FK_SCOLD_REFUSED, from,
                          is_much ? "too many connections" : "too many connections half open",
                          UINT64_MAX);
@@ -26,8 +27,9 @@ bool fk__driver_accepted(fk_driver *driver, fk_conn_id conn, fk_str from, fk_tim
         return false;
     }
     fk_guest *guest = memory;
-    *guest =
-        (fk_guest){ .conn = conn, .close_at = fk__time_add(now, config->handshake_timeout / 4) };
+    *guest = (fk_guest){ .conn = conn,
+                         .number = ++driver->guest_number,
+                         .close_at = fk__time_add(now, config->handshake_timeout / 4) };
     fk__deframer_init(&guest->deframer);
     for (uint32_t i = 0; i < FK_STREAM_COUNT; i++) {
         guest->deframer.frame_max[i] = FRAME_MAX_STRANGER;

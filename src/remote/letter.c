@@ -6,6 +6,7 @@
 
 #include "remote/letter.h"
 
+#include "base/safeguard.h"
 #include "core/path.h"
 #include "remote/line.h"
 #include "remote/remote.h"
@@ -96,7 +97,8 @@ static fk_reason reason_for(fk_err err)
 
 fk_err fk__letter_refuse(fk_local *local, fk_str address, fk_letter *letter, fk_err err)
 {
-    if (err == FK_E_QUARANTINED) fk__invalid_association(local, address);
+    bool is_event = err == FK_E_QUARANTINED && FK_SAFEGUARD(INVALID_EACH);
+    if (is_event) fk__invalid_association(local, address);
     fk__letter_discard(local, reason_for(err), letter);
     return err;
 }

@@ -179,7 +179,16 @@ static bool line_is_its(fk_remote *remote, const fk_line *line, const fk_letter 
 /* The gate that lets no more letters through. */
 static inline uintptr_t line_most(const fk_remote *remote)
 {
-    return (uintptr_t)remote->driver->config.outbound_max * FK_LINE_ONE;
+    uintptr_t most = (uintptr_t)remote->driver->config.outbound_max * FK_LINE_ONE;
+    return FK_SAFEGUARD(LINE_BOUND) ? most : UINTPTR_MAX;
+}
+
+/* The gate has been shut, but what came through it has not been given back. What is quarantined is
+ * refused in any case, in whatever order. */
+static bool line_is_behind(const fk_line *line)
+{
+    bool is_out = line->authority->state == FK_ASSOCIATION_QUARANTINE;
+    return line->has_older && !is_out && FK_SAFEGUARD(LINE_RETURN);
 }
 
 /* The gate was shut, or too many are behind it. */
@@ -199,6 +208,12 @@ static FK_COLD fk_err send_slowly(fk_remote *remote, fk_local *local, fk_line *l
         fk__word_add(&line->gate, FK_LINE_ONE, FK_ACQ_REL);
         must_call = line_push(line, letter);
         err = FK_OK;
+    } else if (!is_open && err != FK_E_DEAD && line_is_behind(line)) {
+        /* The driver still has what was sent before: this waits after it. */
+        must_call = gate < line_most(remote);
+        err = must_call ? FK_OK : FK_E_FULL;
+        if (must_call) fk__word_add(&line->gate, FK_LINE_ONE, FK_RELAXED);
+        if (must_call) (void)!line_push(line, letter);
     } else if (!is_open && err != FK_E_DEAD) {
         fk_authority *authority = line->authority;
         fk_envelopes older = line_take(line);
@@ -341,6 +356,7 @@ static void line_drain(fk_driver *driver, fk_line *line, uint32_t *drained)
     }
     if (fk__authority_is_clear(line->authority)) {
         fk__word_or(&line->gate, FK_LINE_OPEN, FK_ACQ_REL);
+        line->has_older = true;
     }
 }
 
@@ -353,6 +369,7 @@ static void line_return(fk_driver *driver, fk_line *line, fk_envelopes *full, fk
     }
     fk__envelopes_move(&letters, &newest);
     line_defer(driver->remote, line, &letters, full, refused);
+    line->has_older = false;
 }
 
 bool fk__line_gather(fk_driver *driver, fk_line *line)

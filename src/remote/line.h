@@ -70,6 +70,8 @@ struct fk_line {
     fk_envelopes piercing; /* under the lock of the remote part: see fk__authority_send() */
     /* Under the lock of the remote part: proxies about whose watches there is news. */
     struct fk_remote_proxy *news_first, *news_last;
+    /* The same: the gate has been open, and the driver has not given back what came through it. */
+    bool has_older;
 
     /* The driver's. */
     fk_line *all_next; /* of all */
@@ -83,8 +85,10 @@ struct fk_line {
     fk_time *samples; /* of its detector; made when somebody is watched */
     fk_mail_peer mail;
     fk_stream stream[FK_STREAM_COUNT]; /* by kind; the first is not used */
+    uint64_t newest[FK_STREAM_COUNT];  /* of its guests: the last one of each stream */
     uint32_t owed;                     /* a bit for each fk_control_kind */
     uint64_t uid;                      /* of the system that all this is about; 0: never met */
+    uint64_t uid_guest;                /* the newest guest that brought it */
     uint64_t ack_seq;                  /* of the ack or nack that is owed */
     uint64_t quarantined_uid;          /* of the notice that is owed */
     uint8_t table_version[2];          /* of the acks of tables that are owed: refs, manifests */

@@ -26,6 +26,7 @@
 /* An incoming connection. */
 typedef struct fk_guest {
     fk_conn_id conn;
+    uint64_t number; /* in the order they came */
     fk_deframer deframer;
     unsigned char *room;
     uint32_t room_size;
@@ -99,6 +100,7 @@ struct fk_driver {
     fk_deadline **heap; /* of the watcher */
     fk_map conns;       /* by number: an fk_stream, or an fk_guest */
     fk_conn_id conn_next;
+    uint64_t guest_number; /* of the last */
     uint32_t guest_count, half_open_count;
     fk_guest *guests;
     fk_line *lines_free; /* under the lock of the remote part */

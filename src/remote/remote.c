@@ -2,6 +2,7 @@
 
 #include "remote/remote.h"
 
+#include "base/safeguard.h"
 #include "core/path.h"
 #include "core/registry.h"
 #include "core/send.h"
@@ -38,6 +39,7 @@ void fk__remote_act(fk_remote *remote, fk_local *local, fk_authority_effects *ef
                                .text = name,
                                .from = is_new ? "" : fk__association_name(change->from),
                                .to = fk__association_name(change->to),
+                               .count = effects->change_number,
                                .level = is_forced ? FK_LEVEL_WARN : FK_LEVEL_INFO,
                                .reason = is_forced ? "quarantine overridden by force"
                                                    : fk__authority_reason_name(change->reason) });
@@ -126,7 +128,7 @@ static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *given
 {
     fk_path own = *given;
     const fk_path *path = &own;
-    if (own.rules == FK_RULES_FRAKTOR) own.scheme = FK_SCHEME_TCP;
+    if (own.rules == FK_RULES_FRAKTOR && FK_SAFEGUARD(SCHEME_ONE)) own.scheme = FK_SCHEME_TCP;
     fk_authority_effects effects = { .authority = NULL };
     fk_authority *authority;
     fk_remote_proxy *proxy;

@@ -218,6 +218,14 @@ static void outbox_tell(fk_driver *driver, fk_line *line, fk_outbox_event_kind k
     fk__bonds_outbox(driver, line, &effects);
 }
 
+/* Numbers begin anew, and from now on there can be something to number; it goes out when a control
+ * stream of ours is answered. */
+static void outbox_begin(fk_driver *driver, fk_line *line)
+{
+    outbox_tell(driver, line, FK_OUTBOX_EVENT_OPENED);
+    outbox_tell(driver, line, FK_OUTBOX_EVENT_CLOSED);
+}
+
 /* Another system than before answers there. Our streams lead to one that is gone. */
 static void renew(fk_driver *driver, fk_line *line)
 {
@@ -227,10 +235,7 @@ static void renew(fk_driver *driver, fk_line *line)
     fk__tables_free(driver, line);
     line->owed = 0;
     line->has_left = line->is_gone = false;
-    /* Numbers begin anew, and from now on there can be something to number; it goes out when a
-     * control stream of ours is answered. */
-    outbox_tell(driver, line, FK_OUTBOX_EVENT_OPENED);
-    outbox_tell(driver, line, FK_OUTBOX_EVENT_CLOSED);
+    outbox_begin(driver, line);
     fk__bonds_renewed(driver, line);
 }
 
@@ -240,7 +245,10 @@ static void accepted(fk_driver *driver, fk_line *line, fk_door_effects *effects,
     FK_ASSERT(effects->origin != NULL);
     bool is_new = line->uid != 0 && line->uid != effects->origin->uid;
     line->uid = effects->origin->uid;
-    if (is_new) renew(driver, line);
+    if (is_new)
+        renew(driver, line);
+    else if (line->outbox.is_shut) /* by a quarantine, before anybody was met */
+        outbox_begin(driver, line);
     for (uint32_t kind = FK_STREAM_CONTROL; kind < FK_STREAM_COUNT; kind++) {
         fk__handshake_answered(&line->stream[kind].handshake, is_response);
     }
@@ -266,17 +274,26 @@ static void door_refuse(fk_driver *driver, const fk_guest *guest, fk_line *line,
 }
 
 /* The newest connection of a system and stream is the one; what an older one still has comes too
- * late, and would come out of order. */
+ * late, and would come out of order. Newest is who came last, whichever is read first, and also when
+ * it has left again. And what there is of its predecessor, at the same address, is of no use: nobody
+ * may have heard that it is gone. */
 static void greet(fk_driver *driver, fk_guest *guest, fk_origin *origin)
 {
     FK_ASSERT(origin != NULL);
+    uint64_t *newest = &FK_CONTAINER(origin->peer, fk_line, peer)->newest[guest->deframer.stream];
+    bool is_late = guest->number < *newest;
+    if (!is_late) *newest = guest->number;
     for (fk_guest *other = driver->guests; other != NULL; other = other->next) {
         bool is_same = other->uid == origin->uid && other->origin == origin &&
                        other->deframer.stream == guest->deframer.stream;
-        if (other == guest || !is_same || !FK_SAFEGUARD(GUEST_NEWEST)) continue;
+        bool is_before = other->origin != NULL && other->origin->peer == origin->peer &&
+                         other->uid != origin->uid && other->number < guest->number;
+        if (other == guest || !(is_same || is_before)) continue;
+        if (is_late || !FK_SAFEGUARD(GUEST_NEWEST)) continue;
         other->is_doomed = true;
         driver->next_at = 0;
     }
+    guest->is_doomed = is_late && FK_SAFEGUARD(GUEST_NEWEST);
     if (guest->close_at != FK_NEVER) driver->half_open_count--;
     guest->close_at = FK_NEVER;
     guest->origin = origin;
@@ -286,6 +303,18 @@ static void greet(fk_driver *driver, fk_guest *guest, fk_origin *origin)
         most > FK_CONTROL_FRAME_MAX ? most : FK_CONTROL_FRAME_MAX;
     guest->deframer.frame_max[FK_STREAM_ORDINARY] = driver->config.frame_max;
     guest->deframer.frame_max[FK_STREAM_LARGE] = driver->config.frame_max_large;
+}
+
+/* It was there before the present system, and is only read late. */
+static bool is_former(const fk_line *line, const fk_guest *guest, uint64_t uid)
+{
+    bool is_other = line->uid != 0 && line->uid != uid;
+    return is_other && guest->number < line->uid_guest && FK_SAFEGUARD(GUEST_NEWEST);
+}
+
+static void note_guest(fk_line *line, const fk_guest *guest)
+{
+    if (guest->number > line->uid_guest) line->uid_guest = guest->number;
 }
 
 static void hear_request(fk_driver *driver, fk_guest *guest, const fk_wire_handshake *request)
@@ -307,6 +336,8 @@ static void hear_request(fk_driver *driver, fk_guest *guest, const fk_wire_hands
     if (result == FK_DOOR_RESULT_ACCEPTED && fk__line_get(remote, authority, &line) != FK_OK) {
         result = FK_DOOR_RESULT_NOMEM;
     }
+    bool is_late = line != NULL && is_former(line, guest, uid);
+    if (is_late) result = FK_DOOR_RESULT_REFUSED;
     if (result == FK_DOOR_RESULT_ACCEPTED) {
         result = fk__door_accept(&driver->door, &line->peer, uid, true, driver->now, &effects);
         fk__line_follow(line);
@@ -317,9 +348,12 @@ static void hear_request(fk_driver *driver, fk_guest *guest, const fk_wire_hands
         if (guest->origin != effects.origin || guest->uid != uid) {
             greet(driver, guest, effects.origin);
         }
+        note_guest(line, guest);
         accepted(driver, line, &effects, false);
     } else {
         door_refuse(driver, guest, line, result, effects.must_notify, uid);
+        /* It was led here by mistake; what else it brings is another's, and numbered for him. */
+        guest->is_doomed = is_late || result == FK_DOOR_RESULT_NOT_US;
     }
     fk__driver_act(driver, &effects.authority);
     if (line != NULL) fk__line_wake(driver, line);
@@ -336,7 +370,8 @@ static void hear_response(fk_driver *driver, fk_guest *guest, const fk_wire_uniq
     fk_line *line = authority != NULL ? authority->user : NULL;
     /* It may be the first that is heard on that connection. */
     bool is_its = guest->origin == NULL || (line != NULL && &line->peer == guest->origin->peer);
-    if (line != NULL && is_its) {
+    bool is_late = line != NULL && is_former(line, guest, from->uid);
+    if (line != NULL && is_its && !is_late) {
         result =
             fk__door_accept(&driver->door, &line->peer, from->uid, false, driver->now, &effects);
         fk__line_follow(line);
@@ -346,9 +381,11 @@ static void hear_response(fk_driver *driver, fk_guest *guest, const fk_wire_uniq
         if (guest->origin != effects.origin || guest->uid != from->uid) {
             greet(driver, guest, effects.origin);
         }
+        note_guest(line, guest);
         accepted(driver, line, &effects, true);
     } else {
         door_refuse(driver, guest, line, result, effects.must_notify, from->uid);
+        guest->is_doomed = guest->is_doomed || is_late;
     }
     fk__driver_act(driver, &effects.authority);
     if (line != NULL) fk__line_wake(driver, line);

@@ -22,6 +22,8 @@ typedef struct fk_house {
     bool is_ending;
     bool is_gone;
     bool is_crashed;
+    bool
+        has_refused; /* it has quarantined somebody; while it ends its events say nothing of that */
 } fk_house;
 
 typedef struct fk_dweller {

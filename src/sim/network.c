@@ -117,6 +117,9 @@ void fk__link_attempt(fk_network *net, fk_net_link *link)
     fk_time late = net->config.accept_max;
     if (late != 0 && !net->is_calm) link->accept_at += fk__network_below(net, (uint32_t)late);
     if (late != 0) net->count.late_accepts++;
+    fk_time *last = &net->accepted_at[link->maker][link->other];
+    if (link->accept_at <= *last) link->accept_at = *last + 1;
+    *last = link->accept_at;
 }
 
 fk_err fk__network_connect(void *port, fk_conn_id conn, fk_str address, uint16_t number)
@@ -138,6 +141,7 @@ fk_err fk__network_connect(void *port, fk_conn_id conn, fk_str address, uint16_t
     fk_time limit = net->config.connect_timeout;
     link->maker = (uint8_t)from->host;
     link->other = net->route[to];
+    link->aimed = (uint8_t)to;
     link->maker_id = conn;
     link->give_up_at = net->world.now() + (limit != 0 ? limit : TIMEOUT_DEFAULT);
     fk__link_attempt(net, link);
@@ -180,23 +184,25 @@ static void maker_close(fk_network *net, fk_net_link *link, bool gently)
 {
     fk__link_lent_back(net, link);
     if (link->maker_end == FK_LINK_END_WAITING) {
-        bool is_met = link->accept_at != FK_NEVER && !fk__network_one_in(net, 2);
+        bool is_met = link->other_end == FK_LINK_END_OPEN ||
+                      (link->accept_at != FK_NEVER && !fk__network_one_in(net, 2));
         link->maker_end = FK_LINK_END_GONE;
         if (is_met)
             fk__link_finish(net, link, false);
         else
             fk__link_other_gone(net, link);
+        link_release(link); /* the other may have met it, and left */
         return;
     }
     link->maker_end = FK_LINK_END_GONE;
-    if (link->other_end == FK_LINK_END_GONE) {
-        link_release(link);
-        return;
-    }
     if (fk__link_unsent(link) > 0) {
         net->count.cut_frames++;
         link->tail = link->sent;
         fk__network_lose(net, link);
+    }
+    if (link->other_end == FK_LINK_END_GONE) {
+        link_release(link);
+        return;
     }
     fk__link_finish(net, link, !gently && !fk__network_one_in(net, net->config.spare_in));
 }
@@ -300,9 +306,12 @@ static void tell_bytes(fk_network *net, fk_net_link *link, size_t arrived, fk_ti
     fk_conn_id conn = link->other_id;
     uint32_t host = link->other;
     size_t size = draw_piece(net, arrived);
-    fk_str bytes = { (const char *)link->bytes + link->head, size };
+    net->told[host] = fk__network_grown(net->told[host], &net->told_capacity[host], size);
+    memcpy(net->told[host], link->bytes + link->head, size);
+    fk_str bytes = { (const char *)net->told[host], size };
     fk__flights_take(&link->data, size);
     link->head += size;
+    if (link->aimed != link->other) fk__network_lose(net, link); /* whoever reads it */
     if (link->maker_end != FK_LINK_END_GONE)
         fk__flights_launch(net, &link->acks, size, link->other, link->maker);
     if (user->read(user->ctx, conn, bytes, now)) return;
@@ -310,14 +319,27 @@ static void tell_bytes(fk_network *net, fk_net_link *link, size_t arrived, fk_ti
         net->world.fail("contract", "a connection was closed, and is to be closed");
         return;
     }
+    fk__network_lose(net, link); /* of these bytes, too */
     refuse_end(net, link);
+}
+
+/* Those who came before are told first. */
+static bool is_next_accept(const fk_network *net, const fk_net_link *link)
+{
+    for (uint32_t i = 0; i < net->link_end; i++) {
+        const fk_net_link *other = &net->link[i];
+        bool waits = other->is_used && other->other == link->other &&
+                     other->other_end == FK_LINK_END_WAITING;
+        if (waits && other->accept_at < link->accept_at) return false;
+    }
+    return true;
 }
 
 static bool tell_other(fk_network *net, fk_net_link *link, fk_time now)
 {
     const fk_network_user *user = &net->host[link->other].user;
     if (link->other_end == FK_LINK_END_WAITING) {
-        if (link->accept_at > now) return false;
+        if (link->accept_at > now || !is_next_accept(net, link)) return false;
         link->other_end = FK_LINK_END_OPEN;
         link->other_id = FK_CONN_ACCEPTED | ++net->host[link->other].next;
         net->count.accepted++;

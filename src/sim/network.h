@@ -86,6 +86,7 @@ typedef enum fk_link_end {
 typedef struct fk_net_link {
     bool is_used;
     uint8_t maker, other; /* hosts */
+    uint8_t aimed;        /* whose address it was made to: another, if it was misled */
     fk_link_end maker_end, other_end;
     fk_conn_id maker_id, other_id;
     fk_time
@@ -130,10 +131,14 @@ typedef struct fk_network {
     bool is_cut[FK_NETWORK_HOSTS][FK_NETWORK_HOSTS];  /* [from][to] */
     uint8_t route[FK_NETWORK_HOSTS];                  /* who answers at the address of that host */
     fk_time slow[FK_NETWORK_HOSTS][FK_NETWORK_HOSTS]; /* added to each delay */
+    fk_time accepted_at[FK_NETWORK_HOSTS][FK_NETWORK_HOSTS]; /* [from][to]: in their order */
     fk_time lost_at[FK_NETWORK_HOSTS][FK_NETWORK_HOSTS]; /* bytes were thrown away, the last time */
     fk_network_count count;
     uint32_t link_end; /* of those ever used */
     fk_net_link link[FK_NETWORK_LINKS];
+    /* What is being told: while its user reads it the other end may write. */
+    unsigned char *told[FK_NETWORK_HOSTS];
+    size_t told_capacity[FK_NETWORK_HOSTS];
 } fk_network;
 
 /* Forgets everything of the run before. Memory is kept. */
@@ -176,7 +181,9 @@ void fk__network_heal(fk_network *net);
 
 /* Ends of links that a host has. */
 uint32_t fk__network_ends(const fk_network *net, uint32_t host);
-/* Links that a host has made to another and not given up. */
+/* Those that others have made, and it has accepted. */
+uint32_t fk__network_met(const fk_network *net, uint32_t host);
+/* Links that a host has made to the address of another and not given up. */
 uint32_t fk__network_made(const fk_network *net, uint32_t from, uint32_t to);
 /* Asserts what must hold of all links. */
 void fk__network_check(const fk_network *net);

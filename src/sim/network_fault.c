@@ -41,7 +41,7 @@ void fk__network_up(fk_network *net, uint32_t host, const fk_network_user *user)
         fk_net_link *link = &net->link[i];
         if (!link->is_used || link->other != host) continue;
         bool is_stale = link->other_end == FK_LINK_END_GONE;
-        if (is_stale && link->maker_end == FK_LINK_END_OPEN) fk__link_break(net, link);
+        if (is_stale) fk__link_break(net, link);
         bool waits = link->maker_end == FK_LINK_END_WAITING && !is_stale;
         if (waits && link->answer_at == FK_NEVER) fk__link_attempt(net, link);
     }
@@ -62,8 +62,8 @@ static void maker_crash(fk_network *net, fk_net_link *link, bool is_silent)
 
 static void other_crash(fk_network *net, fk_net_link *link, bool is_silent)
 {
-    bool was_waiting = link->maker_end == FK_LINK_END_WAITING;
-    if (was_waiting) { /* there is nobody to answer */
+    bool is_met = link->other_end == FK_LINK_END_OPEN; /* even if its maker does not know yet */
+    if (link->maker_end == FK_LINK_END_WAITING && !is_met) { /* there is nobody to answer */
         link->is_refused = true;
         link->accept_at = FK_NEVER;
         if (is_silent) link->answer_at = FK_NEVER;
@@ -88,6 +88,16 @@ void fk__network_crash(fk_network *net, uint32_t host, bool is_silent)
     }
 }
 
+uint32_t fk__network_met(const fk_network *net, uint32_t host)
+{
+    uint32_t met = 0;
+    for (uint32_t i = 0; i < net->link_end; i++) {
+        const fk_net_link *link = &net->link[i];
+        met += link->is_used && link->other == host && link->other_end == FK_LINK_END_OPEN;
+    }
+    return met;
+}
+
 uint32_t fk__network_ends(const fk_network *net, uint32_t host)
 {
     uint32_t ends = 0;
@@ -105,7 +115,7 @@ uint32_t fk__network_made(const fk_network *net, uint32_t from, uint32_t to)
     uint32_t made = 0;
     for (uint32_t i = 0; i < net->link_end; i++) {
         const fk_net_link *link = &net->link[i];
-        made += link->is_used && link->maker == from && link->other == to &&
+        made += link->is_used && link->maker == from && link->aimed == to &&
                 link->maker_end != FK_LINK_END_GONE;
     }
     return made;

@@ -29,7 +29,7 @@ fk_time fk__network_delay(fk_network *net, uint32_t from, uint32_t to)
 
 void fk__network_lose(fk_network *net, const fk_net_link *link)
 {
-    net->lost_at[link->maker][link->other] = net->world.now();
+    net->lost_at[link->maker][link->aimed] = net->world.now();
     net->count.lost++;
 }
 
@@ -129,7 +129,7 @@ size_t fk__flights_drop(fk_flights *flights, fk_time now)
 
 /* ---- bytes of a link --------------------------------------------------------------------- */
 
-static void *grown(void *memory, size_t *capacity, size_t need)
+void *fk__network_grown(void *memory, size_t *capacity, size_t need)
 {
     if (need <= *capacity) return memory;
     size_t size = *capacity == 0 ? 4096 : *capacity;
@@ -148,7 +148,7 @@ void fk__link_put(fk_net_link *link, const void *bytes, size_t len)
         link->sent -= link->head;
         link->head = 0;
     }
-    link->bytes = grown(link->bytes, &link->capacity, link->tail + len);
+    link->bytes = fk__network_grown(link->bytes, &link->capacity, link->tail + len);
     memcpy(link->bytes + link->tail, bytes, len);
     link->tail += len;
 }
@@ -189,7 +189,7 @@ void fk__link_acked(fk_network *net, fk_net_link *link)
 
 void fk__link_lend(fk_net_link *link, const void *bytes, size_t len)
 {
-    link->lent_copy = grown(link->lent_copy, &link->lent_capacity, len);
+    link->lent_copy = fk__network_grown(link->lent_copy, &link->lent_capacity, len);
     memcpy(link->lent_copy, bytes, len);
     link->lent = bytes;
     link->lent_len = len;

@@ -28,6 +28,9 @@ void fk__flights_release(fk_network *net, fk_flights *flights, uint32_t from, ui
 /* What has not arrived never will; returns how much that is. */
 size_t fk__flights_drop(fk_flights *flights, fk_time now);
 
+/* Memory of at least so many bytes; what is in it stays. */
+void *fk__network_grown(void *memory, size_t *capacity, size_t need);
+
 /* Copies what is written. */
 void fk__link_put(fk_net_link *link, const void *bytes, size_t len);
 /* What the window allows sets off. */

@@ -145,6 +145,13 @@ void fk__post_dead(uint32_t number, uint32_t station, fk_reason reason)
     l->dead++;
 }
 
+void fk__post_unread(uint32_t station)
+{
+    fk__ledger_note(FK_FACT_DEAD, station, FK_NOBODY, 0, 0);
+    l->unread[station]++;
+    FK_SOMETIMES_HIT(UNREAD);
+}
+
 /* ---- the end ------------------------------------------------------------------------------- */
 
 static bool is_excused(const fk_post *post)
@@ -154,10 +161,29 @@ static bool is_excused(const fk_post *post)
     if (house->is_crashed) return true;
     for (uint32_t i = 0; i < f->houses[post->station]; i++) {
         const fk_house *there = &f->house[post->station][i];
-        if (there->is_crashed && there->gone_at >= post->at) return true;
+        bool was_there = there->gone_at >= post->at;
+        bool may_shut = there->is_ending && there->has_refused;
+        if (was_there && (there->is_crashed || may_shut)) return true;
     }
     if (fk__sim_net.lost_at[from->station][post->station] >= post->at) return true;
+    /* Who gives the other up says so, and that may be read before what was sent earlier. */
+    if (fk__tie_has_shut(from->station, from->house, post->station, post->at)) return true;
     return fk__tie_was_shut(post->station, from->station, from->house);
+}
+
+/* One of those that say not which message they were. */
+static bool is_unread(const fk_post *post)
+{
+    if (l->unread[post->station] == 0) return false;
+    l->unread[post->station]--;
+    return true;
+}
+
+uint32_t fk__posts_open(void)
+{
+    uint32_t open = 0;
+    for (uint32_t i = 1; i < l->count; i++) open += l->post[i].received + l->post[i].dead == 0;
+    return open;
 }
 
 void fk__posts_check_ended(bool is_calm)
@@ -165,7 +191,8 @@ void fk__posts_check_ended(bool is_calm)
     for (uint32_t i = 1; i < l->count; i++) {
         const fk_post *post = &l->post[i];
         if (post->received + post->dead == 1) continue;
-        if (!is_calm && is_excused(post)) {
+        bool is_nowhere = post->received + post->dead == 0;
+        if (is_nowhere && ((!is_calm && is_excused(post)) || is_unread(post))) {
             l->lost++;
             FK_SOMETIMES_HIT(POST_LOST);
             continue;

@@ -43,6 +43,7 @@ typedef struct fk_posts {
     uint32_t count; /* number 0 is not used */
     uint32_t received, dead, lost;
     uint32_t letters[FK_REASON_COUNT]; /* ours */
+    uint32_t unread[FK_FOLK_STATIONS]; /* dead letters there that say not which message they were */
     fk_post post[FK_POSTS_MAX];
 } fk_posts;
 
@@ -57,7 +58,11 @@ void fk__post_sent(uint32_t number, fk_err err);
 void fk__post_forward(uint32_t number, uint32_t by, uint32_t to, uint32_t station, uint32_t slot);
 void fk__post_received(uint32_t number, uint32_t by);
 void fk__post_dead(uint32_t number, uint32_t station, fk_reason reason);
+/* A dead letter at that station, of bytes that could not be read. */
+void fk__post_unread(uint32_t station);
 
+/* Messages that are still on their way, or lost. */
+uint32_t fk__posts_open(void);
 /* All that will ever arrive has. is_calm: there is no excuse. */
 void fk__posts_check_ended(bool is_calm);
 

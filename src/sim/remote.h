@@ -77,6 +77,7 @@ typedef struct fk_voyage {
 
 typedef struct fk_remote_run {
     fk_voyage voyage;
+    bool is_calm;                                    /* there is no trouble: nothing gets lost */
     bool is_healing;                                 /* nobody does anything by himself any more */
     bool proved[FK_FOLK_STATIONS][FK_FOLK_STATIONS]; /* a message has got through, since it is */
     fk_time paused_until[FK_FOLK_STATIONS];

@@ -428,6 +428,7 @@ void fk__remote_letter(void *user, const fk_dead_letter *letter)
     const fk_station *s = user;
     uint32_t number = read_post(letter->type, letter->data, letter->len);
     fk__tie_letter(s->number, letter->reason);
+    if (number == 0 && letter->type == &fk_type_bytes) fk__post_unread(s->number);
     if (number == 0) return;
     if (letter->reason == FK_REASON_FULL) FK_SOMETIMES_HIT(REMOTE_FULL);
     if (letter->reason == FK_REASON_LATE_REPLY) FK_SOMETIMES_HIT(LATE_REPLY);

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "fraktor/remote.h"
-#include "remote/office.h"
+#include "remote/remote.h"
 #include "sim/sometimes.h"
 #include "sim/station.h"
 #include "sim/tie.h"
@@ -39,7 +39,7 @@ void fk__remote_boot(uint32_t station)
                                 .events_replay = FK_REPLAY_NONE };
     fk__ties_built(station);
     fk__station_boot(s, &config, r->voyage.workers);
-    fk__folk_built(station, s->driver->uid);
+    fk__folk_built(station, fk__remote_of(s->sys)->uid);
     for (uint32_t i = 0; i < FK_FOLK_SLOTS; i++) fk__remote_spawn(station, i);
 }
 
@@ -136,7 +136,9 @@ static void mislead(uint32_t whom, uint32_t to)
 static void quarantine(uint32_t station, uint32_t peer)
 {
     fk__ledger_note(FK_FACT_QUARANTINE, station, peer, 0, 0);
+    fk__ties.is_asking = true;
     fk_err err = fk_authority_quarantine(fk__station[station].sys, fk__station_address(peer));
+    fk__ties.is_asking = false;
     fk__ledger_note(FK_FACT_QUARANTINE, station, peer, 1, (uint32_t)err);
     if (err == FK_OK) FK_SOMETIMES_HIT(QUARANTINE_ASKED);
 }
@@ -226,6 +228,7 @@ void fk__remote_heal(void)
         fk__ledger_note(FK_FACT_HEAL, FK_NOBODY, FK_NOBODY, 0, 0);
         r->is_healing = true;
         fk__network_heal(&fk__sim_net);
+        fk__world_end_jumps();
     }
     fk__remote_tend();
     for (uint32_t a = 0; a < fk__stations_count(); a++) {

@@ -29,10 +29,10 @@ static void draw_machine(fk_swarm *s, fk_rng *rng)
     s->is_solo = s->creation_fails = false;
     s->fail_in = 0;
     s->memory_spare = 0;
-    s->looks_max = 400000;
+    s->looks_max = 40000;
     s->step_ns = one_in(rng, 4) ? 300 : 20;
     if (s->clock_ns > 20000) s->clock_ns = 20000;
-    s->jump_in = one_in(rng, 12) ? UINT32_C(1) << between(rng, 6, 9) : 0;
+    s->jump_in = one_in(rng, 12) ? UINT32_C(1) << between(rng, 8, 11) : 0;
     s->switch_in = UINT32_C(1) << between(rng, 2, 6);
     if (s->is_direct && one_in(rng, 2)) { /* blocks are many, and each counts */
         s->is_direct = false;
@@ -69,7 +69,8 @@ static void draw_remoting(fk_voyage *v, fk_rng *rng)
     r->deferred_max = DEFERRED[fk__rng_below(rng, 4)];
     r->deferred_total_max = one_in(rng, 4) ? between(rng, 3, 30) : 0;
     r->outbound_max = one_in(rng, 4) ? between(rng, 2, 30) : 0;
-    r->connections_max = one_in(rng, 6) ? between(rng, 9, 16) : 0;
+    /* Those of a system that died unheard of count until its successor is met. */
+    r->connections_max = one_in(rng, 6) ? between(rng, 18, 27) : 0;
     r->half_open_max = one_in(rng, 6) ? between(rng, 2, 6) : 0;
     r->frame_max = one_in(rng, 4) ? 4096 : 0;
     r->handshake_timeout = FK_MILLIS(between(rng, 800, 4000));
@@ -118,5 +119,11 @@ void fk__voyage_draw(fk_voyage *v, fk_swarm *s, uint64_t seed)
     if (v->trouble_sum == 0) v->trouble_in = 0;
     if (v->trouble_in != 0) return;
     v->network.refuse_in = v->network.reset_in = 0;
-    if (one_in(&rng, 3)) s->jump_in = UINT32_C(1) << between(&rng, 4, 7);
+    v->remoting.give_up_after = v->remoting.quarantine = 0;
+    /* Who is refused has already written. */
+    v->remoting.half_open_max = v->remoting.connections_max = 0;
+    v->remoting.handshake_timeout = FK_SECONDS(12); /* whatever the network takes */
+    /* A stream that ends while its bytes are still under way may be overtaken by the next. */
+    if (v->remoting.idle_after != 0) v->remoting.idle_after += FK_SECONDS(2);
+    s->jump_in = one_in(&rng, 3) ? UINT32_C(1) << between(&rng, 8, 11) : 0;
 }

@@ -24,7 +24,7 @@ const fk_scenario fk__scenarios[] = {
     { NULL, NULL, NULL, 0 },
 };
 
-enum { FINDINGS_SHOWN = 3, RUN_TWICE_EVERY = 100, SOMETIMES_RUNS = 1000 };
+enum { FINDINGS_SHOWN = 3, FINDINGS_NAMED = 100, RUN_TWICE_EVERY = 100, SOMETIMES_RUNS = 1000 };
 
 typedef struct tally {
     uint64_t events, steps, received, violations, first_bad_seed, hash;
@@ -53,9 +53,14 @@ static void describe(const fk_swarm *s)
            (unsigned)s->fail_in, (unsigned)s->stop_at);
 }
 
-static void show(const fk_batch *b, uint64_t seed, const char *found)
+static void show_line(uint64_t seed, const char *found)
 {
     printf("seed %llu: %s violated: %s\n", (unsigned long long)seed, fk__world_invariant(), found);
+}
+
+static void show(const fk_batch *b, uint64_t seed, const char *found)
+{
+    show_line(seed, found);
     describe(fk__world_swarm());
     fk__ledger_print(stdout);
     printf("replay: fraktor-sim %s --seed %llu --runs 1 --verbose", b->scenario->name,
@@ -133,7 +138,12 @@ bool fk__runner_run(const fk_batch *b)
         t.hash = fk__mix64(t.hash ^ fk__ledger.hash);
         if (found == NULL) continue;
         if (t.violations++ == 0) t.first_bad_seed = seed;
-        if (!b->is_json && t.violations <= FINDINGS_SHOWN) show(b, seed, found);
+        if (b->is_json) continue;
+        if (t.violations <= FINDINGS_SHOWN)
+            show(b, seed, found);
+        else if (t.violations <= FINDINGS_NAMED)
+            show_line(seed, found);
+        fflush(stdout);
     }
     t.seconds = clock_seconds() - start;
     fk__ledger_follow(NULL);

@@ -2,7 +2,7 @@
 #include "sim/station.h"
 
 #include "core/boot.h"
-#include "remote/remote.h"
+#include "remote/office.h"
 #include "sim/sometimes.h"
 #include "sim/world.h"
 
@@ -136,9 +136,24 @@ static void transport_close(void *ctx, fk_conn_id conn, bool gently)
     fk__network_close(ctx, conn, gently);
 }
 
+/* R10: as many connections of others as are allowed, and few who have not said who they are. */
+static void check_guests(const fk_driver *driver)
+{
+    const fk_network_port *port = driver->transport.ctx;
+    uint32_t count = fk__network_met(&fk__sim_net, port->host);
+    if (count > driver->config.connections_max)
+        fk__world_fail("R10", "station %u has %u connections of others", port->host, count);
+    if (driver->half_open_count > driver->config.half_open_max)
+        fk__world_fail("R10", "station %u: %u connections are half open", port->host,
+                       driver->half_open_count);
+    if (driver->half_open_count == driver->config.half_open_max) FK_SOMETIMES_HIT(HALF_OPEN_FULL);
+}
+
 static bool tell_accepted(void *ctx, fk_conn_id conn, fk_str from, fk_time now)
 {
-    return fk__driver_accepted(ctx, conn, from, now);
+    if (!fk__driver_accepted(ctx, conn, from, now)) return false;
+    check_guests(ctx);
+    return true;
 }
 
 static void tell_connected(void *ctx, fk_conn_id conn, fk_time now)

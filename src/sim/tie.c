@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "sim/tie.h"
 
-#include "remote/remote.h"
+#include "remote/office.h"
 #include "sim/sometimes.h"
 #include "sim/station.h"
 #include "sim/world.h"
@@ -22,13 +22,17 @@ void fk__ties_begin(fk_time quarantine, bool is_calm)
     t->duration = quarantine;
     t->is_calm = is_calm;
     for (uint32_t i = 0; i < FK_FOLK_STATIONS * FK_FOLK_STATIONS; i++) {
-        t->tie[i / FK_FOLK_STATIONS][i % FK_FOLK_STATIONS].quarantined_at = -1;
+        fk_tie *tie = &t->tie[i / FK_FOLK_STATIONS][i % FK_FOLK_STATIONS];
+        tie->quarantined_at = tie->lifted_at = -1;
     }
 }
 
 void fk__ties_built(uint32_t station)
 {
-    for (uint32_t i = 0; i < FK_FOLK_STATIONS; i++) t->tie[station][i].state = FK_TIE_NONE;
+    for (uint32_t i = 0; i < FK_FOLK_STATIONS; i++) {
+        fk_tie *tie = &t->tie[station][i];
+        *tie = (fk_tie){ .quarantined_at = tie->quarantined_at, .lifted_at = tie->lifted_at };
+    }
     t->invalid[station] = t->refused[station] = 0;
 }
 
@@ -100,7 +104,7 @@ static void shut(uint32_t station, uint32_t peer)
     if (*at == 0) *at = fk__world_now();
 }
 
-static void changed(uint32_t station, uint32_t peer, const fk_event *event)
+static void changed(uint32_t station, uint32_t peer, const fk_tie_news *event)
 {
     fk_tie *tie = &t->tie[station][peer];
     fk_tie_state from = state_of(event->from), to = state_of(event->to);
@@ -115,9 +119,9 @@ static void changed(uint32_t station, uint32_t peer, const fk_event *event)
     bool is_over = strcmp(event->reason, "quarantine is over") == 0;
     if (is_over && now - tie->since + TOLD_LATE < t->duration)
         fk__world_fail("R4", "station %u lets %u in before its time", station, peer);
+    if (from == FK_TIE_QUARANTINE) tie->lifted_at = now;
     tie->state = to;
     tie->since = now;
-    tie->changes++;
     if (to == FK_TIE_QUARANTINE && t->is_calm)
         fk__world_fail("R7", "station %u gives %u up, for nothing: %s", station, peer,
                        event->reason);
@@ -128,9 +132,27 @@ static void changed(uint32_t station, uint32_t peer, const fk_event *event)
     if (is_over) FK_SOMETIMES_HIT(QUARANTINE_OVER);
     if (strcmp(event->reason, "handshake with a new system") == 0) FK_SOMETIMES_HIT(NEW_PEER);
     if (strcmp(event->reason, "quarantined by the peer") == 0) FK_SOMETIMES_HIT(PEER_NOTICE);
-    if (strcmp(event->reason, "invalid association") == 0) FK_SOMETIMES_HIT(DETECTED);
+    bool is_asked = strcmp(event->reason, "asked for") == 0;
+    if (is_asked && !t->is_asking) FK_SOMETIMES_HIT(DETECTED);
     if (strcmp(event->reason, "reconnecting failed for too long") == 0) FK_SOMETIMES_HIT(GAVE_UP);
     if (strcmp(event->reason, "transport dropped") == 0) FK_SOMETIMES_HIT(DROPPED);
+}
+
+/* In their order, whenever they are told. */
+static void take_news(uint32_t station, uint32_t peer, const fk_event *event)
+{
+    fk_tie *tie = &t->tie[station][peer];
+    fk_tie_news *news = &tie->news[event->count % FK_TIE_NEWS];
+    if (event->count <= tie->changes || event->count > tie->changes + FK_TIE_NEWS)
+        fk__world_fail("R4", "station %u of %u: change %u, after %u", station, peer, event->count,
+                       tie->changes);
+    *news = (fk_tie_news){ event->count, event->from, event->to, event->reason };
+    for (;;) {
+        news = &tie->news[(tie->changes + 1) % FK_TIE_NEWS];
+        if (news->number != tie->changes + 1) return;
+        tie->changes++;
+        changed(station, peer, news);
+    }
 }
 
 void fk__tie_event(uint32_t station, const fk_event *event)
@@ -145,12 +167,14 @@ void fk__tie_event(uint32_t station, const fk_event *event)
     if (event->kind != FK_EVENT_AUTHORITY) return;
     if (peer == fk__stations_count() || peer == station)
         fk__world_fail("R4", "an event about nobody: %.*s", (int)event->text.len, event->text.ptr);
-    changed(station, peer, event);
+    take_news(station, peer, event);
 }
 
 void fk__tie_letter(uint32_t station, fk_reason reason)
 {
-    if (reason == FK_REASON_QUARANTINED) t->refused[station]++;
+    if (reason != FK_REASON_QUARANTINED) return;
+    t->refused[station]++;
+    fk__folk_house(station)->has_refused = true;
 }
 
 /* ---- checks -------------------------------------------------------------------------------- */
@@ -174,10 +198,31 @@ bool fk__tie_was_shut(uint32_t station, uint32_t whom, uint32_t whom_house)
     return false;
 }
 
+bool fk__tie_has_shut(uint32_t station, uint32_t house, uint32_t whom, fk_time since)
+{
+    for (uint32_t i = 0; i < f->houses[whom]; i++) {
+        fk_time at = t->shut_at[station][house][whom][i];
+        if (at != 0 && at >= since) return true;
+    }
+    return false;
+}
+
 bool fk__tie_is_shut(uint32_t a, uint32_t b)
 {
     uint32_t house_a = f->houses[a] - 1u, house_b = f->houses[b] - 1u;
     return t->shut_at[a][house_a][b][house_b] != 0 || t->shut_at[b][house_b][a][house_a] != 0;
+}
+
+/* R10: what is sent faster than it leaves does not pile up; what had to wait is let go at once. */
+static void check_line(uint32_t station, const fk_authority *authority, uint32_t deferred_max)
+{
+    const fk_line *line = authority->user;
+    uint32_t outbound_max = fk__station[station].driver->config.outbound_max;
+    uintptr_t waiting = fk__word_load(&line->gate, FK_RELAXED) / FK_LINE_ONE;
+    if (waiting > outbound_max + deferred_max)
+        fk__world_fail("R10", "station %u: %u messages are under way to %.*s", station,
+                       (unsigned)waiting, (int)authority->key.host.len, authority->key.host.ptr);
+    if (waiting >= outbound_max) FK_SOMETIMES_HIT(LINE_FULL);
 }
 
 static void check_authority(uint32_t station, const fk_authority *authority,
@@ -194,6 +239,7 @@ static void check_authority(uint32_t station, const fk_authority *authority,
     if (authority->state == FK_ASSOCIATION_QUARANTINE && authority->deferred.count != 0)
         fk__world_fail("R4", "messages wait for a quarantined system");
     if (authority->deferred.count > 0) FK_SOMETIMES_HIT(DEFERRED);
+    if (authority->user != NULL) check_line(station, authority, config->deferred_max);
     fk_tie_state state = (fk_tie_state)(authority->state + 1);
     if (t->tie[station][peer].state != state)
         fk__world_fail("R4", "station %u has changed its state of %u, and said nothing", station,

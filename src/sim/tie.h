@@ -18,17 +18,28 @@ typedef enum fk_tie_state {
     FK_TIE_QUARANTINE,
 } fk_tie_state;
 
+/* A change that was told before those that came first: threads do not wait for each other. */
+typedef struct fk_tie_news {
+    uint32_t number; /* 0: none */
+    const char *from, *to, *reason;
+} fk_tie_news;
+
+#define FK_TIE_NEWS 8u
+
 /* What a system thinks of whoever is at a station. */
 typedef struct fk_tie {
     fk_tie_state state;
     fk_time since;
     fk_time quarantined_at; /* the last time, of all houses; -1: never */
+    fk_time lifted_at;      /* the same of its end */
     uint32_t changes;
+    fk_tie_news news[FK_TIE_NEWS];
 } fk_tie;
 
 typedef struct fk_ties {
     fk_time duration; /* of a quarantine */
     bool is_calm;     /* there is no trouble from outside: nobody is given up */
+    bool is_asking;   /* somebody calls for a quarantine just now */
     fk_tie tie[FK_FOLK_STATIONS][FK_FOLK_STATIONS];
     uint32_t invalid[FK_FOLK_STATIONS], refused[FK_FOLK_STATIONS];
     /* [who][its house][whom][its house]; 0: never */
@@ -50,6 +61,8 @@ void fk__tie_check_passage(uint32_t from, uint32_t from_house, uint32_t to, uint
                            fk_time sent_at, uint32_t number);
 /* Some system at a station has shut that one out. */
 bool fk__tie_was_shut(uint32_t station, uint32_t whom, uint32_t whom_house);
+/* That system has shut out one at the other station, then or later. */
+bool fk__tie_has_shut(uint32_t station, uint32_t house, uint32_t whom, fk_time since);
 /* One of the two present systems has shut the other out. */
 bool fk__tie_is_shut(uint32_t a, uint32_t b);
 /* While nobody runs, and the system at that station is in the middle of nothing. */

@@ -67,19 +67,31 @@ void fk__vigil_begun(uint32_t vigil, fk_err err)
         fk__world_fail("R7", "a%u cannot watch: %s", v->watcher, fk_err_name(err));
 }
 
-/* Whoever was watched has ended since, or was not there. */
+/* Whoever was watched has ended since, or was not there. A watch without uid may also be told of a
+ * former owner of the name, of whose end the notice came late. */
 static bool has_ended(const fk_vigil *v)
 {
     if (v->target != FK_NOBODY) return f->person[v->target].is_gone;
-    return f->at[v->station][v->slot] == FK_NOBODY || f->left_at[v->station][v->slot] >= v->at ||
-           f->person[f->at[v->station][v->slot]].born_at >= v->at;
+    return f->at[v->station][v->slot] == FK_NOBODY || f->left_at[v->station][v->slot] != 0;
+}
+
+/* Some system at that station has ended in order; its farewell may come late, and is taken for that of
+ * whoever is there now. */
+static bool is_parted(const fk_vigil *v)
+{
+    for (uint32_t i = 0; i < f->houses[v->station]; i++) {
+        const fk_house *house = &f->house[v->station][i];
+        if (house->is_ending || (house->is_gone && !house->is_crashed)) return true;
+    }
+    return false;
 }
 
 /* The watcher's system has given the other up since. */
 static bool is_given_up(const fk_vigil *v)
 {
     const fk_tie *tie = &fk__ties.tie[f->person[v->watcher].station][v->station];
-    return tie->quarantined_at >= v->at || tie->state == FK_TIE_QUARANTINE;
+    return tie->quarantined_at >= v->at || tie->lifted_at >= v->at ||
+           tie->state == FK_TIE_QUARANTINE || fk__ties.is_asking; /* the event comes later */
 }
 
 void fk__vigil_ended(uint32_t vigil, fk_err err)
@@ -100,7 +112,7 @@ void fk__vigil_told(uint32_t watcher, fk_ref ref, bool is_address)
     if (vigil >= l->count) /* FK_NOBODY */
         fk__world_fail("R7", "a%u is told of an end it does not wait for", watcher);
     fk_vigil *v = &l->vigil[vigil];
-    if (!has_ended(v) && !is_given_up(v))
+    if (!has_ended(v) && !is_given_up(v) && !(is_address && is_parted(v)))
         fk__world_fail("R7", "a%u is told of the end of a%u, who lives", watcher, v->target);
     v->state = FK_VIGIL_TOLD;
     l->told++;

@@ -61,6 +61,8 @@ void fk__world_linger(void);
 void fk__world_fence(void);
 /* Sleeps for that long. */
 void fk__world_sleep(fk_time time);
+/* The clock does not jump any more. */
+void fk__world_end_jumps(void);
 /* How often the calling thread has slept. */
 uint32_t fk__world_sleeps(void);
 /* Waits until cond() or until the world is at rest for ever. Main only. */

@@ -166,6 +166,11 @@ void fk__world_sleep(fk_time time)
     world_wait(NULL, (uint32_t *)(void *)&w->naps, fk__half_load(&w->naps, FK_RELAXED), time);
 }
 
+void fk__world_end_jumps(void)
+{
+    w->swarm.jump_in = 0;
+}
+
 uint32_t fk__world_sleeps(void)
 {
     return w->strand[fk__machine_self()].sleeps;

@@ -85,7 +85,7 @@ TEST(remote_mutants_are_all_noticed)
     uint32_t mutants = 0, survivors = 0;
     for (uint32_t id = FK_MUTATION_NONE + 1; id < FK_MUTATION_COUNT; id++) {
         const fk_mutation *mutation = fk__mutation_get(id);
-        if (strcmp(mutation->where, "remote") != 0) continue;
+        if (!fk__mutation_is_for(mutation, "models")) continue;
         mutants++;
         if (histories_until_noticed(id) != 0) continue;
         survivors++;

@@ -232,6 +232,31 @@ TEST(remote_watch_ends_that_come_together_are_one)
     stop();
 }
 
+/* It is to be told when the proxy has its turn, and another watches before that: perhaps because a
+ * quarantine is over. */
+TEST(remote_watch_is_not_told_of_an_end_before_it)
+{
+    guard g[2];
+    fk_ref x = start();
+    fk_cell *cell = fk__slots_at(&o.r.sys->slots, x.slot);
+    for (int i = 0; i < 2; i++) guard_spawn(&g[i]);
+    CHECK_OK(guard_do(&g[0], call_watch, x));
+    CHECK(fk__cell_claim(cell)); /* nobody else runs it now */
+    end(x, false, true);
+    CHECK_OK(guard_do(&g[1], call_watch, x));
+    fk__word_or(&cell->tail, FK_TAIL_IDLE, FK_ACQ_REL);
+    CHECK_OK(fk_stop(o.r.sys, x)); /* has it run, and means nothing else */
+    rig_run(&o.r);
+    check_told(&g[0], x, false, true);
+    CHECK_U64(g[1].told, 0);
+    CHECK_U64(watched(), 1);
+    end(x, true, false);
+    rig_run(&o.r);
+    check_told(&g[1], x, true, false);
+    CHECK_U64(g[0].told, 1);
+    stop();
+}
+
 TEST(remote_watch_knows_no_stop_from_here)
 {
     guard g;
