@@ -162,7 +162,7 @@ if(FK_CMOCKA AND support_sources)
         fk_test_program(stress_${name} ${source} TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES})
     endforeach()
     fk_glob(sources "tests/oom/*.c")
-    fk_test_program(oom_sweep "${sources}" TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES})
+    fk_test_program(oom_sweep "${sources}" TIMEOUT 300 LIBRARIES ${FK_TEST_LIBRARIES})
     # What must hold for all inputs; test_*.c are the tests, the rest is what they share.
     fk_glob(sources "tests/property/test_*.c")
     fk_glob(shared "tests/property/*.c")

@@ -27,14 +27,12 @@ static fk_err client_begin(fk_ctx *ctx, void *state)
 {
     client *self = *(client **)state;
     const client_request *request = self->request;
-    fk_out msg = request->msg;
     fk_err err = FK_OK;
     self->begun = cli_seconds();
-    if (!request->wants_answer) {
-        err = fk_tell(ctx, self->to, msg);
-        msg = FK_IDENTIFY(1);
-    }
-    if (err == FK_OK) err = fk_ask(ctx, self->to, msg, 1, request->timeout);
+    if (!request->wants_answer) err = fk_tell(ctx, self->to, request->msg);
+    /* Who is told something is asked who it is, which cannot overtake what it was told. */
+    const fk_out question = request->wants_answer ? request->msg : FK_IDENTIFY(1);
+    if (err == FK_OK) err = fk_ask(ctx, self->to, question, 1, request->timeout);
     if (err == FK_OK) return FK_OK;
     self->answer->err = err;
     fk_stop_self(ctx);
