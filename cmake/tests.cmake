@@ -18,6 +18,9 @@ function(fk_add_test name)
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 60)
     endif()
+    if(FK_SANITIZE) # which is slow, and more so where the machine is shared
+        math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")
+    endif()
     add_test(NAME ${name} COMMAND ${arg_COMMAND})
     set_tests_properties(${name} PROPERTIES
         LABELS "test;ci" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
