@@ -18,6 +18,9 @@ function(fk_add_test name)
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 60)
     endif()
+    if(FK_SANITIZE) # which is slow, and more so where the machine is shared
+        math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")
+    endif()
     add_test(NAME ${name} COMMAND ${arg_COMMAND})
     set_tests_properties(${name} PROPERTIES
         LABELS "test;ci" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
@@ -162,7 +165,7 @@ if(FK_CMOCKA AND support_sources)
         fk_test_program(stress_${name} ${source} TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES})
     endforeach()
     fk_glob(sources "tests/oom/*.c")
-    fk_test_program(oom_sweep "${sources}" TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES})
+    fk_test_program(oom_sweep "${sources}" TIMEOUT 300 LIBRARIES ${FK_TEST_LIBRARIES})
     # What must hold for all inputs; test_*.c are the tests, the rest is what they share.
     fk_glob(sources "tests/property/test_*.c")
     fk_glob(shared "tests/property/*.c")

@@ -114,7 +114,8 @@ fk_err fk__codec_struct_check(const fk_codec *codec, fk_codec_fault *fault)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static void struct_put(const fk_field *field, const unsigned char *from, unsigned char *to)
+/* Little endian to the machine's order is the same turn as back. */
+static void struct_turn(const fk_field *field, const unsigned char *from, unsigned char *to)
 {
     for (uint32_t i = 0; i < field->size; i += field->unit) {
         uint64_t word;
@@ -216,7 +217,7 @@ fk_err fk__codec_struct_encode(const fk_codec *codec, const fk_codec_refs *refs,
             continue;
         }
         if (field->size > (size_t)(end - to)) return FK_E_STATE;
-        struct_put(field, message + field->offset, to);
+        struct_turn(field, message + field->offset, to);
         to += field->size;
     }
     return to == end || codec->field_count == 0 ? FK_OK : FK_E_STATE;
@@ -262,32 +263,13 @@ static fk_err struct_header(const fk_codec *codec, fk_str bytes, fk_codec_fault 
     return FK_OK;
 }
 
-/* Little endian to the machine's order is the same turn as back. False: a truth that is none. */
+/* False: a truth that is none. */
 static bool struct_take(const fk_field *field, const unsigned char *from, unsigned char *to)
 {
     for (uint32_t i = 0; field->is_truth && i < field->size; i++) {
         if (from[i] > 1) return false;
     }
-    for (uint32_t i = 0; i < field->size; i += field->unit) {
-        uint64_t word;
-        uint32_t half;
-        uint16_t quarter;
-        switch (field->unit) {
-        case 8:
-            word = fk__load64(from + i);
-            memcpy(to + i, &word, 8);
-            break;
-        case 4:
-            half = fk__load32(from + i);
-            memcpy(to + i, &half, 4);
-            break;
-        case 2:
-            quarter = fk__load16(from + i);
-            memcpy(to + i, &quarter, 2);
-            break;
-        default: to[i] = from[i]; break;
-        }
-    }
+    struct_turn(field, from, to);
     return true;
 }
 
