@@ -102,7 +102,7 @@ static fk_ref name(world *w, fk_str text)
 {
     fk_system *sys = w->remote->sys;
     fk_path path;
-    fk_ref ref;
+    fk_ref ref = FK_REF_NONE;
     fk_err err = fk_path_parse(&sys->paths, text, &path, NULL);
     fk_local *local = &sys->dispatch.worker[0]->local;
     if (err == FK_OK) err = fk__remote_meet(w->remote, local, &path, &ref);

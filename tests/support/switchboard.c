@@ -31,7 +31,7 @@ static void count_letters(switchboard *b, uint32_t number, const unsigned char *
     while (at < len) {
         fk_wire_envelope e;
         fk_wire_fault fault;
-        uint32_t size = bytes[at] | bytes[at + 1] << 8 | bytes[at + 2] << 16;
+        uint32_t size = fk__load32(bytes + at);
         CHECK_OK(fk__envelope_decode((fk_str){ (const char *)bytes + at + 4, size }, &e, &fault));
         at += 4 + size;
         if (e.serializer == FK_SERIALIZER_CONTROL) continue;

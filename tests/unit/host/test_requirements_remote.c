@@ -44,7 +44,7 @@ static void start_b_at(const char *address)
 }
 
 /* Both, with one message from a to b. */
-static fk_ref connect(fk_remoting_config config)
+static fk_ref acquaint(fk_remoting_config config)
 {
     start_a(config);
     peer_start(&b, "b", QUICK);
@@ -92,7 +92,7 @@ TEST(r2_4_without_a_mapping_a_path_stays_unresolved_and_what_is_sent_waits)
 
 TEST(r3_5_a_quarantined_authority_refuses_each_send_with_an_invalid_association)
 {
-    fk_ref to = connect(QUICK);
+    fk_ref to = acquaint(QUICK);
     CHECK_OK(fk_authority_quarantine(a.r.sys, fk_str_of(b.address)));
     for (size_t i = 1; i <= 5; i++) {
         CHECK_ERR(fk_send(a.r.sys, to, FK_MSG(fk_long, 2)), FK_E_QUARANTINED);
@@ -138,7 +138,7 @@ TEST(r4_2_after_the_handshake_it_is_connected_and_what_waited_is_delivered_in_or
 
 TEST(r4_3_the_peers_notice_quarantines_it)
 {
-    fk_ref to = connect(QUICK);
+    fk_ref to = acquaint(QUICK);
     CHECK_OK(fk_authority_quarantine(b.r.sys, fk_str_of(a.address)));
     peer_await_change(&a, b.address, "connected", "quarantine", "quarantined by the peer");
     CHECK_ERR(fk_send(a.r.sys, to, FK_MSG(fk_long, 2)), FK_E_QUARANTINED);
@@ -182,7 +182,7 @@ TEST(r4_4_quarantine_lasts_for_its_time_and_then_resolution_begins_again)
 
 TEST(r4_4_quarantine_ends_before_its_time_only_by_an_administrator)
 {
-    connect(QUICK);
+    acquaint(QUICK);
     CHECK_OK(fk_authority_quarantine(a.r.sys, fk_str_of(b.address)));
     test_sleep_ms(300); /* many attempts would have been made */
     CHECK_U64(status(b.address), FK_AUTHORITY_QUARANTINE);
@@ -217,7 +217,7 @@ TEST(arrow_unresolved_to_connected_by_mapping_registered)
 
 TEST(arrow_connected_to_quarantine_by_invalid_association)
 {
-    connect(QUICK);
+    acquaint(QUICK);
     CHECK_OK(fk_authority_quarantine(b.r.sys, fk_str_of(a.address)));
     peer_await_change(&b, a.address, "connected", "quarantine", "asked for");
     peer_await_change(&a, b.address, "connected", "quarantine", "quarantined by the peer");
@@ -226,7 +226,7 @@ TEST(arrow_connected_to_quarantine_by_invalid_association)
 
 TEST(arrow_connected_to_unresolved_by_transport_dropped)
 {
-    fk_ref to = connect(QUICK);
+    fk_ref to = acquaint(QUICK);
     char address[128];
     snprintf(address, sizeof(address), "%s", b.address);
     peer_stop(&b);
@@ -243,7 +243,7 @@ TEST(arrow_connected_to_unresolved_by_transport_dropped)
 
 TEST(arrow_quarantine_to_unresolved_by_duration_elapsed)
 {
-    connect((fk_remoting_config){ .quarantine = FK_SECONDS(1) });
+    acquaint((fk_remoting_config){ .quarantine = FK_SECONDS(1) });
     CHECK_OK(fk_authority_quarantine(a.r.sys, fk_str_of(b.address)));
     /* The other side was told, and is asked to answer all the same. */
     peer_await_change(&b, a.address, "connected", "quarantine", "quarantined by the peer");
@@ -258,7 +258,7 @@ TEST(arrow_quarantine_to_unresolved_by_duration_elapsed)
 
 TEST(arrow_quarantine_to_connected_by_manual_override)
 {
-    fk_ref to = connect(QUICK);
+    fk_ref to = acquaint(QUICK);
     CHECK_OK(fk_authority_quarantine(a.r.sys, fk_str_of(b.address)));
     CHECK_OK(fk_authority_override_force(a.r.sys, fk_str_of(b.address)));
     peer_await_change(&a, b.address, "quarantine", "connected", "quarantine overridden by force");
@@ -281,7 +281,7 @@ TEST(arrow_unresolved_to_quarantine_by_giving_up)
 TEST(arrow_quarantine_to_connected_by_a_new_system)
 {
     char address[128];
-    fk_ref to = connect(QUICK);
+    fk_ref to = acquaint(QUICK);
     snprintf(address, sizeof(address), "%s", b.address);
     CHECK_OK(fk_authority_quarantine(a.r.sys, fk_str_of(address)));
     peer_stop(&b);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Every kind of message, from one system to another and back. */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/ask.h"
@@ -488,18 +489,17 @@ TEST(mail_writes_names_as_the_other_side_reads_them)
     };
     for (size_t i = 0; i < sizeof(RULES) / sizeof(RULES[0]); i++) {
         fk_ref ref;
-        char sender[128], expected[128] = "";
+        char sender[128], expected[160] = "";
         start(RULES[i].config);
         CHECK_OK(fk_resolve(sys_a(), fk_str_of(RULES[i].to), &ref, NULL));
         for (int times = 0; times < 2; times++) { /* also when it is remembered */
             CHECK_OK(fk_send_from(sys_a(), ref, here, FK_TEXT("x")));
             fk_wire_envelope e = post_last(&p);
-            strcpy(expected, RULES[i].scheme);
-            strcat(expected, "b@10.0.0.1:1001/user/there");
+            snprintf(expected, sizeof(expected), "%sb@10.0.0.1:1001/user/there", RULES[i].scheme);
             CHECK(fk__wire_equal(e.recipient.text, fk_str_of(expected)));
             fk_path_of(sys_a(), here, sender, sizeof(sender));
-            strcpy(expected, RULES[i].scheme);
-            strcat(expected, strstr(sender, "a@10.0.0.1:1000/user/here#"));
+            snprintf(expected, sizeof(expected), "%s%s", RULES[i].scheme,
+                     strstr(sender, "a@10.0.0.1:1000/user/here#"));
             CHECK(fk__wire_equal(e.sender.text, fk_str_of(expected)));
             CHECK_U64(e.uid, 100);
             post_run(&p);
