@@ -7,17 +7,28 @@ find_package(Python3 3.9 COMPONENTS Interpreter)
 set(FK_PYTHON ${Python3_EXECUTABLE} -B)
 set(FK_CHECKS ${PROJECT_SOURCE_DIR}/tests/checks)
 
+# Those that listen or start nodes run one at a time: ports are given to the next who asks, and a node
+# that still tries to reach the one before it there would speak to a stranger.
+set(FK_PORT_TESTS "^(net_|unit_host_.*remote|stress_remote|oom_sweep$|first_hour_1[678]$|cli_.*remote|\
+example_1[12]_)")
+
 # fk_add_test(<name> [FAST] [TIMEOUT s] COMMAND ...)
 function(fk_add_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "FAST" "TIMEOUT" "COMMAND")
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 60)
     endif()
+    if(FK_SANITIZE) # which is slow, and more so where the machine is shared
+        math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")
+    endif()
     add_test(NAME ${name} COMMAND ${arg_COMMAND})
     set_tests_properties(${name} PROPERTIES
         LABELS "test;ci" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
     if(arg_FAST)
         set_tests_properties(${name} PROPERTIES LABELS "fast;test;ci")
+    endif()
+    if(name MATCHES "${FK_PORT_TESTS}")
+        set_tests_properties(${name} PROPERTIES RESOURCE_LOCK ports)
     endif()
 endfunction()
 
@@ -154,7 +165,7 @@ if(FK_CMOCKA AND support_sources)
         fk_test_program(stress_${name} ${source} TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES})
     endforeach()
     fk_glob(sources "tests/oom/*.c")
-    fk_test_program(oom_sweep "${sources}" TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES})
+    fk_test_program(oom_sweep "${sources}" TIMEOUT 300 LIBRARIES ${FK_TEST_LIBRARIES})
     # What must hold for all inputs; test_*.c are the tests, the rest is what they share.
     fk_glob(sources "tests/property/test_*.c")
     fk_glob(shared "tests/property/*.c")

@@ -57,7 +57,7 @@ static fk_err till(fk_ctx *ctx, void *state, const fk_msg *msg)
     }
     if (msg->type != &fk_type_text) return fk_unhandled(ctx, msg);
     printf("shop: %.*s\n", (int)msg->len, (const char *)msg->data);
-    if (memcmp(msg->data, "bye", 3) == 0) return fk_terminate(fk_system_of(ctx));
+    if (msg->len == 3 && memcmp(msg->data, "bye", 3) == 0) return fk_terminate(fk_system_of(ctx));
     return FK_OK;
 }
 
@@ -92,7 +92,7 @@ static fk_err desk(fk_ctx *ctx, void *state, const fk_msg *msg)
 static fk_err buy(fk_system *sys, const char *path)
 {
     fk_ref till_ref, desk_ref;
-    receipt r;
+    receipt r = { 0 };
     fk_err err = fk_resolve(sys, fk_str_of(path), &till_ref, NULL);
     if (err == FK_OK)
         err = fk_spawn(sys, FK_STR("desk"), &(fk_props){ .receive = desk }, &desk_ref);

@@ -61,15 +61,16 @@ static fk_err process_start(fk_system *sys, const char *program, process *out)
     out->pipe = popen(command, "r");
     if (out->pipe == NULL) return FK_E_OS;
     if (fscanf(out->pipe, "%ld %255s", &out->pid, out->path) != 2) return FK_E_OS;
-    strcpy(out->address, out->path);
-    *strstr(out->address, "/user") = '\0';
+    const char *end = strstr(out->path, "/user");
+    if (end == NULL) return FK_E_OS;
+    memcpy(out->address, out->path, (size_t)(end - out->path));
     return fk_resolve(sys, fk_str_of(out->path), &out->worker, NULL);
 }
 
 static void process_kill(process *p)
 {
-    kill((pid_t)p->pid, SIGKILL);
-    pclose(p->pipe);
+    if (p->pid > 0) kill((pid_t)p->pid, SIGKILL);
+    if (p->pipe != NULL) pclose(p->pipe);
 }
 
 static fk_err ask(fk_system *sys, const process *p)
@@ -102,7 +103,7 @@ static fk_err guard(fk_ctx *ctx, void *state, const fk_msg *msg)
 static fk_err lose_one(fk_system *sys, const char *program)
 {
     process p = { .pid = 0 };
-    fk_ref ref;
+    fk_ref ref = FK_REF_NONE;
     fk_err err = process_start(sys, program, &p);
     const fk_props props = {
         .receive = guard, .start = guard_start, .state_size = sizeof(fk_ref), .init = &p.worker

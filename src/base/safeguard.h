@@ -91,6 +91,8 @@
     X(PROMISE_FIRST, "promise-first", "two replies may both be taken for the answer", "explorer")  \
     X(PROMISE_DISARM, "promise-disarm", "a question that is over stays in the wheel", "explorer")  \
     X(PROMISE_NAME, "promise-name", "a question that is over keeps its name", "explorer")          \
+    X(ANSWER_HEARD, "answer-heard", "the answer to an old failure is taken for a later one",       \
+      "explorer")                                                                                  \
     X(ASKS_END, "asks-end", "questions outlive the actor that asked them", "explorer")             \
     X(DEFER_ORDER, "defer-order", "deferred envelopes are drained last one first",                 \
       "models remote")                                                                             \
@@ -173,6 +175,7 @@
     X(SCHEME_ONE, "scheme-one", "an actor has a reference for each scheme", "remote")              \
     X(LINE_REOPENED, "line-reopened", "a letter that meets a gate being opened is refused",        \
       "explorer")                                                                                  \
+    X(LINE_OWNER, "line-owner", "a letter waits for whoever has its line by now", "explorer")      \
     X(LINE_BUSY, "line-busy", "a line is not called while the driver is at it", "explorer")        \
     X(HANDSHAKE_FROM, "handshake-from", "a handshake may be in another's name", "driver")
 

@@ -12,13 +12,12 @@
 
 #define NODE_DEFAULT "fraktor.tcp://demo@127.0.0.1:4001"
 
-enum { TIMEOUT_MS = 5000, COMMAND_MAX = 1024 };
+enum { COMMAND_MAX = 1024 };
 
 typedef struct admin_options {
-    const char *command, *node;
-    endpoint listen;
-    uint64_t timeout_ms;
-    bool force, json, helped;
+    client_options client;
+    const char *node;
+    bool force;
 } admin_options;
 
 static const char ASSOC_HELP[] =
@@ -59,14 +58,14 @@ static void help(const char *command)
 
 static void complain(const admin_options *options, const char *code, const char *why)
 {
-    if (options->json) {
+    if (options->client.json) {
         fputs("{\"ok\":false,\"error\":", stdout);
         cli_json_text(stdout, fk_str_of(code));
         fputs(",\"message\":", stdout);
         cli_json_text(stdout, fk_str_of(why));
         puts("}");
     } else {
-        cli_failed(options->command, "%s", why);
+        cli_failed(options->client.command, "%s", why);
     }
 }
 
@@ -99,8 +98,8 @@ static int ask_admin(const admin_options *options, const char *text)
     client_request request = { .path = path,
                                .msg = { &fk_type_text, &msg },
                                .wants_answer = true,
-                               .timeout = FK_MILLIS(options->timeout_ms),
-                               .listen = options->listen };
+                               .timeout = FK_MILLIS(options->client.timeout_ms),
+                               .listen = options->client.listen };
     bool ok = client_call(&request, &answer);
     if (ok) make_plain(&answer);
     if (!ok) {
@@ -114,7 +113,7 @@ static int ask_admin(const admin_options *options, const char *text)
     } else if (answer.data[2] == '\n') {
         fputs(answer.data + 3, stdout);
     } else {
-        puts(options->json ? "{\"ok\":true}" : answer.data);
+        puts(options->client.json ? "{\"ok\":true}" : answer.data);
     }
     client_answer_free(&answer);
     return ok ? CLI_OK : CLI_FAILED;
@@ -124,57 +123,49 @@ static int ask_admin(const admin_options *options, const char *text)
 
 static const struct option OPTIONS[] = {
     { "node", required_argument, NULL, 'n' },
-    { "timeout", required_argument, NULL, 't' },
-    { "listen", required_argument, NULL, 'l' },
     { "force", no_argument, NULL, 'f' },
-    { "json", no_argument, NULL, 'j' },
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
+    CLIENT_OPTIONS,
 };
 
 static int parse(int argc, char **argv, admin_options *out)
 {
-    int opt;
+    int opt, code = CLI_OK;
     opterr = 0;
     while ((opt = getopt_long(argc, argv, ":h", OPTIONS, NULL)) != -1) {
-        bool ok = true;
-        if (opt == 'h') {
-            help(out->command);
-            out->helped = true;
-            return CLI_OK;
-        }
-        if (opt == ':') return cli_usage_error(out->command, "%s needs a value", argv[optind - 1]);
-        if (opt == '?') {
-            return cli_usage_error(out->command, "there is no option %s", argv[optind - 1]);
-        }
-        if (opt == 'n') out->node = optarg;
-        if (opt == 'f') out->force = true;
-        if (opt == 'j') out->json = true;
-        if (opt == 't') ok = cli_number(optarg, 1, 86400000, &out->timeout_ms);
-        if (opt == 'l') ok = endpoint_parse(optarg, true, &out->listen);
-        if (!ok) return cli_usage_error(out->command, "'%s' does not fit there", optarg);
+        if (opt == 'n')
+            out->node = optarg;
+        else if (opt == 'f')
+            out->force = true;
+        else if (!client_option(opt, argv, &out->client, &code))
+            break;
     }
-    return CLI_OK;
+    return code;
+}
+
+static admin_options defaults(const char *command)
+{
+    return (admin_options){
+        .client = { .command = command, .help = help, .timeout_ms = CLIENT_TIMEOUT_MS },
+        .node = NODE_DEFAULT
+    };
 }
 
 int cli_assoc(int argc, char **argv)
 {
-    admin_options options = { .command = "assoc", .node = NODE_DEFAULT, .timeout_ms = TIMEOUT_MS };
+    admin_options options = defaults("assoc");
     int code = parse(argc, argv, &options);
-    if (code != CLI_OK || options.helped) return code;
+    if (code != CLI_OK || options.client.helped) return code;
     if (options.force) return cli_usage_error("assoc", "there is no option --force");
     if (optind < argc) return cli_usage_error("assoc", "too much: '%s'", argv[optind]);
-    return ask_admin(&options, options.json ? "assoc json" : "assoc");
+    return ask_admin(&options, options.client.json ? "assoc json" : "assoc");
 }
 
 int cli_quarantine(int argc, char **argv)
 {
     char text[COMMAND_MAX];
-    admin_options options = { .command = "quarantine",
-                              .node = NODE_DEFAULT,
-                              .timeout_ms = TIMEOUT_MS };
+    admin_options options = defaults("quarantine");
     int code = parse(argc, argv, &options);
-    if (code != CLI_OK || options.helped) return code;
+    if (code != CLI_OK || options.client.helped) return code;
     if (argc - optind < 2)
         return cli_usage_error("quarantine", "set or clear, and of which system?");
     if (argc - optind > 2) return cli_usage_error("quarantine", "too much: '%s'", argv[optind + 2]);

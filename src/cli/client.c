@@ -8,6 +8,7 @@
 
 #include "cli.h"
 
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,20 +22,41 @@ typedef struct client {
     double begun;
 } client;
 
+/* ---- options ------------------------------------------------------------------------------------- */
+
+bool client_option(int opt, char **argv, client_options *out, int *code)
+{
+    bool ok = true;
+    *code = CLI_OK;
+    switch (opt) {
+    case 'h':
+        out->help(out->command);
+        out->helped = true;
+        return false;
+    case 'j': out->json = true; break;
+    case 't': ok = cli_number(optarg, 1, 86400000, &out->timeout_ms); break;
+    case 'l': ok = endpoint_parse(optarg, true, &out->listen); break;
+    case ':': *code = cli_usage_error(out->command, "%s needs a value", argv[optind - 1]); break;
+    default:
+        *code = cli_usage_error(out->command, "there is no option %s ('--' ends the options)",
+                                argv[optind - 1]);
+        break;
+    }
+    if (!ok) *code = cli_usage_error(out->command, "'%s' does not fit there", optarg);
+    return *code == CLI_OK;
+}
+
 /* ---- the actor ----------------------------------------------------------------------------------- */
 
 static fk_err client_begin(fk_ctx *ctx, void *state)
 {
     client *self = *(client **)state;
     const client_request *request = self->request;
-    fk_out msg = request->msg;
     fk_err err = FK_OK;
     self->begun = cli_seconds();
-    if (!request->wants_answer) {
-        err = fk_tell(ctx, self->to, msg);
-        msg = FK_IDENTIFY(1);
-    }
-    if (err == FK_OK) err = fk_ask(ctx, self->to, msg, 1, request->timeout);
+    if (!request->wants_answer) err = fk_tell(ctx, self->to, request->msg);
+    const fk_out question = request->wants_answer ? request->msg : FK_IDENTIFY(1);
+    if (err == FK_OK) err = fk_ask(ctx, self->to, question, 1, request->timeout);
     if (err == FK_OK) return FK_OK;
     self->answer->err = err;
     fk_stop_self(ctx);

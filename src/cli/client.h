@@ -32,4 +32,27 @@ typedef struct client_answer {
 bool client_call(const client_request *request, client_answer *out);
 void client_answer_free(client_answer *answer);
 
+/* What all commands with a client can be told. */
+typedef struct client_options {
+    const char *command;
+    void (*help)(const char *command);
+    endpoint listen;
+    uint64_t timeout_ms;
+    bool json, helped;
+} client_options;
+
+enum { CLIENT_TIMEOUT_MS = 5000 };
+
+/* For getopt_long(); the last. */
+#define CLIENT_OPTIONS                                                                             \
+    { "timeout", required_argument, NULL, 't' }, { "listen", required_argument, NULL, 'l' },       \
+        { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' },                    \
+    {                                                                                              \
+        NULL, 0, NULL, 0                                                                           \
+    }
+
+/* Takes one of them, or what getopt_long() gives for a mistake. False: there is nothing more to do, and
+ * *code is the exit code; what was wrong has been said. */
+bool client_option(int opt, char **argv, client_options *out, int *code);
+
 #endif /* FK_CLI_CLIENT_H */

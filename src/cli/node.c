@@ -97,9 +97,10 @@ static int start_failed(const node_options *options, fk_err err)
 
 static void say_ready(fk_system *sys, bool json)
 {
-    char buf[1024], address[600];
+    char room[1024], address[600];
+    fk_buf buf = FK_BUF(room);
     fk_path own;
-    if (fk_system_path(sys, NULL, 0, FK_BUF(buf), &own, NULL) != FK_OK) return;
+    if (fk_system_path(sys, NULL, 0, buf, &own, NULL) != FK_OK) return;
     size_t len = fk_path_format(&own, FK_FORM_ADDRESS, address, sizeof address);
     if (json) {
         fputs("{\"event\":\"ready\",\"address\":", stdout);

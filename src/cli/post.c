@@ -12,13 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMEOUT_MS = 5000, VALUE_MAX = 200000 };
-
-typedef struct post_options {
-    client_request request;
-    const char *command;
-    bool json, helped;
-} post_options;
+enum { VALUE_MAX = 200000 };
 
 static void help(const char *command)
 {
@@ -42,7 +36,7 @@ static void help(const char *command)
         "Exit code: 0 ok, 1 not reached or no answer, 2 wrong usage.\n"
         "\n"
         "example: fraktor %s fraktor.tcp://demo@127.0.0.1:4001/user/%s hi\n",
-        TIMEOUT_MS, command, asks ? "echo" : "sink");
+        CLIENT_TIMEOUT_MS, command, asks ? "echo" : "sink");
 }
 
 /* ---- values ------------------------------------------------------------------------------------------ */
@@ -161,11 +155,11 @@ static void print_json(const client_answer *answer, bool asks)
     puts("}");
 }
 
-static int post(const post_options *options)
+static int post(const client_options *options, const client_request *request)
 {
     client_answer answer;
-    bool asks = options->request.wants_answer;
-    bool ok = client_call(&options->request, &answer);
+    bool asks = request->wants_answer;
+    bool ok = client_call(request, &answer);
     if (options->json) {
         print_json(&answer, asks);
     } else if (!ok) {
@@ -182,38 +176,16 @@ static int post(const post_options *options)
 
 /* ---- command line ------------------------------------------------------------------------------------ */
 
-static const struct option OPTIONS[] = {
-    { "timeout", required_argument, NULL, 't' },
-    { "listen", required_argument, NULL, 'l' },
-    { "json", no_argument, NULL, 'j' },
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
-};
+static const struct option OPTIONS[] = { CLIENT_OPTIONS };
 
-static int parse(int argc, char **argv, post_options *out)
+static int parse(int argc, char **argv, client_options *out)
 {
-    uint64_t ms = TIMEOUT_MS;
-    int opt;
+    int opt, code = CLI_OK;
     opterr = 0;
     while ((opt = getopt_long(argc, argv, ":h", OPTIONS, NULL)) != -1) {
-        bool ok = true;
-        if (opt == 'h') {
-            help(out->command);
-            out->helped = true;
-            return CLI_OK;
-        }
-        if (opt == ':') return cli_usage_error(out->command, "%s needs a value", argv[optind - 1]);
-        if (opt == '?') {
-            return cli_usage_error(out->command, "there is no option %s ('--' ends the options)",
-                                   argv[optind - 1]);
-        }
-        if (opt == 'j') out->json = true;
-        if (opt == 't') ok = cli_number(optarg, 1, 86400000, &ms);
-        if (opt == 'l') ok = endpoint_parse(optarg, true, &out->request.listen);
-        if (!ok) return cli_usage_error(out->command, "'%s' does not fit there", optarg);
+        if (!client_option(opt, argv, out, &code)) break;
     }
-    out->request.timeout = FK_MILLIS(ms);
-    return CLI_OK;
+    return code;
 }
 
 static bool is_type(const char *word)
@@ -243,7 +215,8 @@ static const char *negative_take(int *argc, char **argv)
 static int command(int argc, char **argv, bool asks)
 {
     static post_value value;
-    post_options options = { .command = argv[0], .request = { .wants_answer = asks } };
+    client_options options = { .command = argv[0], .help = help, .timeout_ms = CLIENT_TIMEOUT_MS };
+    client_request request = { .wants_answer = asks };
     const char *negative = negative_take(&argc, argv);
     int code = parse(argc, argv, &options);
     if (code != CLI_OK || options.helped) return code;
@@ -257,11 +230,13 @@ static int command(int argc, char **argv, bool asks)
     }
     const char *type = has_type ? argv[optind + 1] : "";
     const char *text = negative != NULL ? negative : argv[argc - 1];
-    if (!post_value_read(type, text, &value, &options.request.msg)) {
+    if (!post_value_read(type, text, &value, &request.msg)) {
         return cli_usage_error(argv[0], "'%.60s' is not a value of type %s", text, type);
     }
-    options.request.path = argv[optind];
-    return post(&options);
+    request.path = argv[optind];
+    request.timeout = FK_MILLIS(options.timeout_ms);
+    request.listen = options.listen;
+    return post(&options, &request);
 }
 
 int cli_tell(int argc, char **argv)

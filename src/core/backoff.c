@@ -13,8 +13,8 @@
  *   all siblings restart the child waits on (supervise.c)
  *
  * One race is left: a sibling's failure restarts a child whose own failure is on its way, and when
- * that arrives the wait begins for somebody who does not wait. So the order is refused by a child
- * that has not failed, or not any more.
+ * that arrives the wait begins for somebody who does not wait. Then FK_WORD_HEARD is gone, and the
+ * order is not given.
  */
 
 #include "core/supervise.h"

@@ -81,14 +81,16 @@ enum {
     FK_WORD_AT_START = 1 << 11, /* both: in a child */
     FK_WORD_AT_RESTART = 1 << 12,
     /* The parent's notes. */
-    FK_WORD_ESCALATED = 4, /* the parent has failed in its turn because of it */
-    FK_WORD_PENDING = 8,   /* failed while the parent was held itself: to be looked at later */
-    FK_WORD_AWAITED = 16,  /* the parent's restart waits for its end */
-    FK_WORD_CHOSEN = 32,   /* see fk__brood() */
+    FK_WORD_ESCALATED = 4,   /* the parent has failed in its turn because of it */
+    FK_WORD_PENDING = 8,     /* failed while the parent was held itself: to be looked at later */
+    FK_WORD_AWAITED = 16,    /* the parent's restart waits for its end */
+    FK_WORD_CHOSEN = 32,     /* see fk__brood() */
+    FK_WORD_HEARD = 1 << 14, /* the parent has heard of the failure, and what it decides is for that
+                                one: the child takes this back when it begins anew for any reason */
     /* Parent to child, with FK_SYSTEM_ORDER. */
     FK_WORD_RESUME = 64,
     FK_WORD_RESTART = 128,
-    FK_WORD_REVIVE = 1 << 13, /* the same, but only if it still waits after a failure */
+    FK_WORD_REVIVE = 1 << 13, /* the same, after it has waited */
     FK_WORD_ERROR_SHIFT = 16,
     /* What kind of signal it is. */
     FK_SIGNAL_CHILD = 0,

@@ -42,6 +42,7 @@ void fk__cell_stop(fk_worker *worker, fk_cell *cell)
     bool is_between = cell->life != FK_LIFE_RUNNING;
     if (is_between && FK_SAFEGUARD(STOP_HOOK_ONCE)) cell->flags |= FK_CELL_UNSTARTED;
     cell->life = FK_LIFE_STOPPING;
+    if (cell == worker->sys->top.user) fk__terminate_user_stops(worker->sys, &worker->local);
     if (FK_SAFEGUARD(HALT)) cell->flags |= FK_CELL_HALTED;
     if (cell->extras != NULL) {
         fk__asks_end(worker, cell);

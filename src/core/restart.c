@@ -57,6 +57,8 @@ void fk__cell_restart(fk_worker *worker, fk_cell *cell, fk_err why)
     const fk_props *props = cell->props;
     if (cell->life != FK_LIFE_RUNNING) return; /* it has not begun, or is at it, or at its end */
     cell->flags |= FK_CELL_HALTED;
+    /* From here on an answer to the failure, if there was one, comes too late. */
+    if ((cell->suspended & FK_HELD_FAILED) != 0) fk__cell_retract(cell);
     bool keeps = keeps_children(cell);
     hook_begin(worker, cell);
     if (!keeps) stop_children(worker, cell);

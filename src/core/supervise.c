@@ -119,6 +119,18 @@ static uint32_t word_replace(fk_cell *cell, uint32_t mask, uint32_t bits)
     return word;
 }
 
+/* The parent's answer to a failure, in the place of its note about that. Without the note the child
+ * has begun anew since, with a sibling, and may have failed again: the answer is not for that one.
+ * False: so it is. */
+static bool word_answer(fk_cell *child, uint32_t note, uint32_t answer)
+{
+    uint32_t word = fk__half_load(&child->ended.word, FK_RELAXED);
+    do {
+        if ((word & note) == 0 && FK_SAFEGUARD(ANSWER_HEARD)) return false;
+    } while (!fk__half_cas(&child->ended.word, &word, (word & ~note) | answer, FK_ACQ_REL));
+    return true;
+}
+
 /* Under the lock, because the parent reads the wound, and the actor may be stopped meanwhile. True:
  * the signal is at home. It is not when the actor was restarted with a sibling before the parent
  * looked at an earlier failure; then the parent finds this one instead. */
@@ -175,14 +187,17 @@ void fk__cell_order_restart(fk_local *local, fk_cell *child, fk_err why)
 
 void fk__cell_order_revival(fk_local *local, fk_cell *child)
 {
-    fk__cell_order(local, child, FK_WORD_REVIVE);
+    if (word_answer(child, FK_WORD_HEARD, FK_WORD_REVIVE)) fk__cell_order(local, child, 0);
 }
 
 void fk__cell_retract(fk_cell *cell)
 {
     fk_mem *mem = &cell->sys->mem;
     fk__mem_lock(mem, &cell->children_lock);
-    fk__half_and(&cell->ended.word, ~(uint32_t)(FK_WORD_FAILED | FK_WORD_PENDING), FK_ACQ_REL);
+    /* With what the parent has noted about it, and what it may have answered. */
+    uint32_t about_it = FK_WORD_FAILED | FK_WORD_PENDING | FK_WORD_HEARD | FK_WORD_ESCALATED |
+                        FK_WORD_RESUME | FK_WORD_REVIVE;
+    fk__half_and(&cell->ended.word, ~about_it, FK_ACQ_REL);
     fk__mem_unlock(mem, &cell->children_lock);
 }
 
@@ -214,8 +229,8 @@ static void order_resume(fk_worker *worker, fk_cell *cell)
         return;
     }
     while ((child = fk__brood_next(&brood)) != NULL) {
-        uint32_t word = fk__half_and(&child->ended.word, ~(uint32_t)FK_WORD_ESCALATED, FK_ACQ_REL);
-        if ((word & FK_WORD_ESCALATED) != 0) fk__cell_order(&worker->local, child, FK_WORD_RESUME);
+        bool is_answer = word_answer(child, FK_WORD_ESCALATED, FK_WORD_RESUME);
+        if (is_answer) fk__cell_order(&worker->local, child, 0);
     }
     fk__cell_settle(cell);
     fk__publish_life(&worker->local, FK_EVENT_RESUMED, fk__cell_ref(cell), FK_OK);
@@ -233,8 +248,7 @@ void fk__cell_ordered(fk_worker *worker, fk_cell *cell)
     if (held) cell->suspended |= FK_HELD_PARENT;
     fk__cell_hold(worker, cell);
     if (cell->life == FK_LIFE_STOPPING) return;
-    bool is_revived = (word & FK_WORD_REVIVE) != 0 && (cell->suspended & FK_HELD_FAILED) != 0;
-    if ((word & FK_WORD_RESTART) != 0 || is_revived)
+    if ((word & (FK_WORD_RESTART | FK_WORD_REVIVE)) != 0)
         fk__cell_restart(worker, cell, (fk_err)(word >> FK_WORD_ERROR_SHIFT));
     else if ((word & FK_WORD_RESUME) != 0)
         order_resume(worker, cell);
@@ -314,6 +328,12 @@ static bool permit_all(fk_worker *worker, fk_cell *parent, const fk_cell *failed
     return may;
 }
 
+static void resume_child(fk_worker *worker, fk_cell *child)
+{
+    bool is_answer = word_answer(child, FK_WORD_HEARD, FK_WORD_RESUME);
+    if (is_answer) fk__cell_order(&worker->local, child, 0);
+}
+
 static void stop_child(fk_worker *worker, fk_cell *child)
 {
     uint32_t generation = fk__half_load(&child->generation, FK_ACQUIRE);
@@ -339,7 +359,10 @@ static void make_wait(fk_worker *worker, fk_cell *parent, fk_cell *failed,
 static void restart_child(fk_worker *worker, fk_cell *parent, fk_cell *child,
                           const fk_strategy *strategy, fk_err why)
 {
-    if (strategy->backoff_min != 0 && fk__backoff_is_on(parent, child)) return;
+    bool is_on = strategy->backoff_min != 0 && fk__backoff_is_on(parent, child);
+    /* Else it has begun anew since, and does not wait. */
+    bool waits = (fk__half_load(&child->ended.word, FK_RELAXED) & FK_WORD_HEARD) != 0;
+    if (is_on && waits) return;
     fk__cell_order_restart(&worker->local, child, why);
 }
 
@@ -388,7 +411,7 @@ static void publish_decision(fk_worker *worker, fk_cell *parent, const fk_cell *
 
 static void escalate(fk_worker *worker, fk_cell *parent, fk_cell *child, const fk_failure *failure)
 {
-    if (FK_SAFEGUARD(ESCALATED)) fk__half_or(&child->ended.word, FK_WORD_ESCALATED, FK_ACQ_REL);
+    if (FK_SAFEGUARD(ESCALATED)) word_answer(child, FK_WORD_HEARD, FK_WORD_ESCALATED);
     memcpy(worker->ctx.detail, failure->detail, fk_str_of(failure->detail).len + 1);
     fk__cell_failed(worker, parent, failure->type, failure->err, FK_PHASE_CHILD);
 }
@@ -412,7 +435,7 @@ static void decide(fk_worker *worker, fk_cell *parent, fk_cell *child, const fk_
     if (directive == FK_DIRECTIVE_RESTART) make_wait(worker, parent, child, &strategy);
     publish_decision(worker, parent, child, failure, directive);
     switch (directive) {
-    case FK_DIRECTIVE_RESUME: fk__cell_order(&worker->local, child, FK_WORD_RESUME); break;
+    case FK_DIRECTIVE_RESUME: resume_child(worker, child); break;
     case FK_DIRECTIVE_RESTART:
     case FK_DIRECTIVE_STOP: apply(worker, parent, child, &strategy, directive, failure->err); break;
     case FK_DIRECTIVE_ESCALATE:
@@ -438,10 +461,9 @@ static uint32_t word_take(fk_worker *worker, fk_cell *child, bool is_old_news, f
     uint32_t taken = FK_WORD_QUEUED | FK_WORD_PENDING | FK_WORD_FAILED;
     uint32_t word = fk__half_load(&child->ended.word, FK_RELAXED);
     bool is_coming = is_old_news && (word & FK_WORD_QUEUED) != 0;
-    if (is_coming)
-        word = 0;
-    else
-        word = fk__half_and(&child->ended.word, ~taken, FK_ACQ_REL);
+    /* Under the lock: nobody but the child takes FAILED back, and then HEARD with it. */
+    uint32_t note = (word & FK_WORD_FAILED) != 0 ? FK_WORD_HEARD : 0;
+    word = is_coming ? 0 : word_replace(child, taken, note);
     bool has_wound = (word & (FK_WORD_FAILED | FK_WORD_ENDED)) == FK_WORD_FAILED &&
                      child->extras != NULL && child->extras->wound != NULL;
     if (has_wound) *out = *child->extras->wound;

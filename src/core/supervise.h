@@ -45,12 +45,12 @@ void fk__cell_ordered(fk_worker *worker, fk_cell *cell);
 void fk__cell_order(fk_local *local, fk_cell *child, uint32_t bits);
 /* The order to restart, with the reason. */
 void fk__cell_order_restart(fk_local *local, fk_cell *child, fk_err why);
-/* The same, because of the failure that it has waited for so long since; if it does not wait any
- * more, nothing happens. */
+/* The same, because of the failure after which it waits; if it does not wait any more, nothing
+ * happens. */
 void fk__cell_order_revival(fk_local *local, fk_cell *child);
 /* After a change of cell->suspended: takes messages or not, and the children with it. */
 void fk__cell_hold(fk_worker *worker, fk_cell *cell);
-/* A failure that the parent need not hear of any more: the actor ends. */
+/* A failure that the parent need not hear of any more: the actor begins anew, or ends. */
 void fk__cell_retract(fk_cell *cell);
 /* It goes on, by an order of its parent; who may have given that for another reason, and not have
  * heard of the failure yet. */

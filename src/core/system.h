@@ -98,10 +98,11 @@ struct fk_system {
         fk_ref ref;
         fk_half alive;
     } guardians[FK_GUARDIAN_ROOT + 1];
-    fk_half termination;    /* fk_termination */
-    fk_farewell *farewells; /* under lock: the last one given */
-    bool is_farewell_over;  /* under lock */
-    fk_lock lock;           /* of interned, boxes, uids, pinned workers */
+    fk_half termination;        /* fk_termination, and what terminate.c adds to it */
+    fk_word termination_reason; /* const char *: of whoever was the first to want it */
+    fk_farewell *farewells;     /* under lock: the last one given */
+    bool is_farewell_over;      /* under lock */
+    fk_lock lock;               /* of interned, boxes, uids, pinned workers */
     fk_interned *interned[64];
     uint32_t interned_count;
     fk_box *boxes;

@@ -20,18 +20,41 @@ static const char *phase_name(uint32_t phase)
     return phase <= FK_TERMINATION_DOWN ? NAMES[phase] : "unknown";
 }
 
-bool fk__terminate_reach(fk_system *sys, fk_local *local, fk_termination phase, const char *reason)
+enum { PHASE_BITS = 0xff, VIA_USER = 0x100 /* not by force from running */ };
+
+static uint32_t phase_now(const fk_system *sys)
 {
-    uint32_t before = fk__half_load(&sys->termination, FK_ACQUIRE);
+    return fk__half_load(&sys->termination, FK_ACQUIRE) & PHASE_BITS;
+}
+
+/* True: it was in `before` and is there now. */
+static bool move_to(fk_system *sys, fk_termination phase, uint32_t *before)
+{
+    uint32_t after, word = fk__half_load(&sys->termination, FK_ACQUIRE);
     do {
-        if (before >= (uint32_t)phase && FK_SAFEGUARD(TERMINATE_ONCE)) return false;
-    } while (!fk__half_cas(&sys->termination, &before, phase, FK_ACQ_REL));
-    if (phase == FK_TERMINATION_RUNNING) return true; /* that is no end */
+        *before = word & PHASE_BITS;
+        if (*before >= (uint32_t)phase && FK_SAFEGUARD(TERMINATE_ONCE)) return false;
+        after = (uint32_t)phase | (word & VIA_USER);
+        if (phase == FK_TERMINATION_USER) after |= VIA_USER;
+    } while (!fk__half_cas(&sys->termination, &word, after, FK_ACQ_REL));
+    return true;
+}
+
+static void phase_publish(fk_system *sys, fk_local *local, uint32_t from, fk_termination to,
+                          const char *reason)
+{
     fk__event(sys, local,
               &(fk_event){ .kind = FK_EVENT_TERMINATION,
-                           .from = phase_name(before),
-                           .to = phase_name(phase),
+                           .from = phase_name(from),
+                           .to = phase_name(to),
                            .reason = reason });
+}
+
+bool fk__terminate_reach(fk_system *sys, fk_local *local, fk_termination phase, const char *reason)
+{
+    uint32_t before;
+    if (!move_to(sys, phase, &before)) return false;
+    if (phase != FK_TERMINATION_RUNNING) phase_publish(sys, local, before, phase, reason);
     return true;
 }
 
@@ -43,10 +66,21 @@ static void ask_stop(fk_local *local, fk_cell *cell)
 
 void fk__terminate_begin(fk_system *sys, fk_local *local, const char *reason)
 {
+    uint32_t before;
+    uintptr_t nobody = 0;
     fk__half_store(&sys->stopping, FK_SPAWN_STOPPING, FK_SEQ_CST);
-    if (!fk__terminate_reach(sys, local, FK_TERMINATION_USER, reason)) return;
+    fk__word_cas(&sys->termination_reason, &nobody, (uintptr_t)reason, FK_ACQ_REL);
+    if (!move_to(sys, FK_TERMINATION_USER, &before)) return;
     ask_stop(local, sys->top.user);
     if (!FK_SAFEGUARD(USER_FIRST)) ask_stop(local, sys->top.system);
+}
+
+void fk__terminate_user_stops(fk_system *sys, fk_local *local)
+{
+    fk__terminate_begin(sys, local, "/user stops");
+    bool is_so = (fk__half_load(&sys->termination, FK_ACQUIRE) & VIA_USER) != 0;
+    const char *reason = fk__word_ptr(&sys->termination_reason, FK_ACQUIRE);
+    if (is_so) phase_publish(sys, local, FK_TERMINATION_RUNNING, FK_TERMINATION_USER, reason);
 }
 
 void fk__terminate_finish(fk_ctx *ctx, void *state)
@@ -84,7 +118,7 @@ void fk__terminate_fini(fk_system *sys)
 
 static bool is_booting(const fk_system *sys)
 {
-    return fk__half_load(&sys->termination, FK_ACQUIRE) == FK_TERMINATION_BOOTING;
+    return phase_now(sys) == FK_TERMINATION_BOOTING;
 }
 
 fk_err fk_terminate(fk_system *sys)
@@ -111,7 +145,7 @@ fk_err fk_terminate_now(fk_system *sys)
 
 bool fk_is_terminating(fk_system *sys)
 {
-    return fk__half_load(&sys->termination, FK_ACQUIRE) > FK_TERMINATION_RUNNING;
+    return phase_now(sys) > FK_TERMINATION_RUNNING;
 }
 
 fk_err fk_await_termination(fk_system *sys, fk_time timeout)

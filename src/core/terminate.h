@@ -25,8 +25,11 @@ typedef enum fk_termination {
 
 /* True: it was before that and is there now, by this call; then it has been published, too. */
 bool fk__terminate_reach(fk_system *sys, fk_local *local, fk_termination phase, const char *reason);
-/* From running to user; /user is asked to stop. */
+/* From running to user; /user is asked to stop. The reason lasts for ever. */
 void fk__terminate_begin(fk_system *sys, fk_local *local, const char *reason);
+/* /user has begun to stop, for whatever reason. It is here that the step is published, and not where
+ * it is taken: that may be any thread, which may come to speak when all others have ended. */
+void fk__terminate_user_stops(fk_system *sys, fk_local *local);
 /* The root's stop hook: everybody else is gone. */
 void fk__terminate_finish(fk_ctx *ctx, void *state);
 /* The root has stopped, too: the last event, and the end of events. */

@@ -273,11 +273,7 @@ static void streams_settle(fk_driver *driver, fk_line *line, const fk_authority 
 void fk__driver_settle(fk_driver *driver, fk_line *line)
 {
     fk_remote *remote = driver->remote;
-    fk__remote_lock(remote);
-    bool is_free = line->authority == NULL; /* it was called for what has been done since */
-    fk__remote_unlock(remote);
-    if (is_free) return;
-    fk__line_gather(driver, line);
+    if (!fk__line_gather(driver, line)) return;
     fk__bonds_news(driver, line);
     fk__remote_lock(remote);
     const fk_authority seen = *line->authority;

@@ -171,6 +171,7 @@ static bool line_want(fk_remote *remote, fk_line *line)
 static bool line_is_its(fk_remote *remote, const fk_line *line, const fk_letter *letter)
 {
     if (letter->path != NULL) return true; /* its authority is held */
+    if (!FK_SAFEGUARD(LINE_OWNER)) return line->authority != NULL;
     const fk_remote_proxy *proxy = fk__proxies_find(&remote->proxies, letter->to);
     return proxy != NULL && proxy->authority->user == line;
 }
@@ -244,10 +245,11 @@ static bool send_oneself(fk_remote *remote, fk_local *local, fk_line *line)
     fk_local *own = driver->local;
     driver->local = local; /* the thread's own lets cells run that only it would look for */
     driver->now = fk__system_now(remote->sys);
-    fk__line_gather(driver, line);
-    fk__stream_pump(driver, stream);
+    bool is_gone = fk__line_gather(driver, line);
+    if (is_gone) fk__stream_pump(driver, stream);
     driver->local = own;
-    bool is_gone = stream->ready.first == NULL && line->stream[FK_STREAM_LARGE].ready.first == NULL;
+    is_gone =
+        is_gone && stream->ready.first == NULL && line->stream[FK_STREAM_LARGE].ready.first == NULL;
     transport->give_back(transport->ctx);
     return is_gone;
 }
@@ -370,13 +372,17 @@ static void line_return(fk_driver *driver, fk_line *line, fk_envelopes *full, fk
     line->has_older = false;
 }
 
-void fk__line_gather(fk_driver *driver, fk_line *line)
+bool fk__line_gather(fk_driver *driver, fk_line *line)
 {
     fk_remote *remote = driver->remote;
     fk_envelopes full = { NULL, NULL, 0 }, refused = { NULL, NULL, 0 };
     uint32_t drained = 0;
     char buf[FK_ADDRESS_MAX];
     fk__remote_lock(remote);
+    if (line->authority == NULL) { /* whoever called had his letter written, and the system went */
+        fk__remote_unlock(remote);
+        return false;
+    }
     fk__line_follow(line);
     if (!line->authority->is_open) {
         line_return(driver, line, &full, &refused);
@@ -396,6 +402,7 @@ void fk__line_gather(fk_driver *driver, fk_line *line)
         fk__event(remote->sys, driver->local,
                   &(fk_event){ .kind = FK_EVENT_LETTER_DRAINED, .text = address });
     }
+    return true;
 }
 
 void fk__line_blunt(fk_driver *driver, fk_line *line)

@@ -39,12 +39,19 @@ void fk__mail_destroy(fk_mail *mail);
 /* The peer is another system now, or has gone: nothing that was known of its texts holds. Frees. */
 void fk__mail_forget(fk_mail *mail, fk_mail_peer *peer);
 
-/* Writes a letter as one frame. FK_OK: *len bytes were written. FK_E_FULL: there is no room; it needs *len
- * bytes. All else: it can never be sent, the fault says why (fault->message is static): the caller
- * makes a dead letter of it. The letter stays the caller's. is_large: by the large stream's limit. */
+/* Where a frame is to be written. */
+typedef struct fk_mail_room {
+    unsigned char *to;
+    size_t size;
+    size_t len;    /* of the frame: set by fk__mail_write() */
+    bool is_large; /* by the large stream's limit */
+} fk_mail_room;
+
+/* Writes a letter as one frame. FK_OK: room->len bytes were written. FK_E_FULL: there is no room; it
+ * needs room->len bytes. All else: it can never be sent, the fault says why (fault->message is
+ * static): the caller makes a dead letter of it. The letter stays the caller's. */
 FK_MUST_USE fk_err fk__mail_write(fk_mail *mail, fk_mail_peer *peer, const fk_letter *letter,
-                                  bool is_large, unsigned char *to, size_t room, size_t *len,
-                                  fk_codec_fault *fault);
+                                  fk_mail_room *room, fk_codec_fault *fault);
 
 /* What the dead letter of such a fault says. */
 fk_reason fk__mail_reason(fk_err err);

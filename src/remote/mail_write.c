@@ -65,21 +65,21 @@ static size_t envelope_size(const fk_wire_envelope *e)
 }
 
 /* FK_OK: it may be that long. */
-static fk_err frame_measure(const fk_mail *mail, const fk_packet *packet, bool is_large,
-                            size_t *len, fk_codec_fault *fault)
+static fk_err frame_measure(const fk_mail *mail, const fk_packet *packet, fk_mail_room *room,
+                            fk_codec_fault *fault)
 {
-    uint32_t frame_max = is_large ? mail->config.frame_max_large : mail->config.frame_max;
+    uint32_t frame_max = room->is_large ? mail->config.frame_max_large : mail->config.frame_max;
     size_t size = packet->e.payload.len, head = envelope_size(&packet->e);
     /* Compared before they are added up: a codec may ask for anything. */
     if (FK_UNLIKELY(size > frame_max || head > frame_max - size)) {
         return fk__packet_fail(packet, fault, FK_E_LIMIT, "the message is larger than a frame");
     }
-    *len = FK_FRAME_HEADER + head + size;
+    room->len = FK_FRAME_HEADER + head + size;
     return FK_OK;
 }
 
-fk_err fk__mail_write(fk_mail *mail, fk_mail_peer *peer, const fk_letter *letter, bool is_large,
-                      unsigned char *to, size_t room, size_t *len, fk_codec_fault *fault)
+fk_err fk__mail_write(fk_mail *mail, fk_mail_peer *peer, const fk_letter *letter,
+                      fk_mail_room *room, fk_codec_fault *fault)
 {
     fk_packet packet;
     FK_ASSERT(letter->node != NULL);
@@ -92,10 +92,10 @@ fk_err fk__mail_write(fk_mail *mail, fk_mail_peer *peer, const fk_letter *letter
     if (err == FK_OK && FK_UNLIKELY(letter->path != NULL)) {
         err = fk__packet_select(mail, peer, letter->path, &packet, fault);
     }
-    if (err == FK_OK) err = frame_measure(mail, &packet, is_large, len, fault);
-    if (err == FK_OK && FK_UNLIKELY(*len > room)) err = FK_E_FULL;
+    if (err == FK_OK) err = frame_measure(mail, &packet, room, fault);
+    if (err == FK_OK && FK_UNLIKELY(room->len > room->size)) err = FK_E_FULL;
     if (FK_LIKELY(err == FK_OK)) {
-        err = fk__packet_write(mail, peer, &packet, fk__frame_encode(&packet.e, to), fault);
+        err = fk__packet_write(mail, peer, &packet, fk__frame_encode(&packet.e, room->to), fault);
     }
     fk__packet_close(mail, &packet);
     return err;

@@ -164,8 +164,9 @@ void fk__driver_scold(fk_driver *driver, fk_scold_kind kind, fk_str who, const c
 
 /* ---- line.c */
 
-/* Takes in what senders have put on the line, or gives back what cannot go. */
-void fk__line_gather(fk_driver *driver, fk_line *line);
+/* Takes in what senders have put on the line, or gives back what cannot go. False: nobody has the line,
+ * it was called for what has been done since. */
+bool fk__line_gather(fk_driver *driver, fk_line *line);
 
 /* ---- stream.c */
 

@@ -187,24 +187,23 @@ bool fk__stream_frame(fk_driver *driver, fk_stream *stream, const fk_wire_envelo
 static bool letters_write(fk_driver *driver, fk_stream *stream)
 {
     fk_line *line = stream->line;
-    bool is_large = stream->kind == FK_STREAM_LARGE;
+    fk_mail_room room = { .is_large = stream->kind == FK_STREAM_LARGE };
     uint32_t gone = 0;
     bool is_full = false;
     while (!is_full && stream->ready.first != NULL) {
         fk_letter *letter = FK_CONTAINER(stream->ready.first, fk_letter, link);
         fk_codec_fault fault;
-        size_t len;
-        fk_err err =
-            fk__mail_write(driver->mail, &line->mail, letter, is_large,
-                           stream->buffer + stream->len, stream->size - stream->len, &len, &fault);
-        if (err == FK_E_FULL && stream->len == 0 && buffer_grow(driver, stream, len)) continue;
+        room.to = stream->buffer + stream->len;
+        room.size = stream->size - stream->len;
+        fk_err err = fk__mail_write(driver->mail, &line->mail, letter, &room, &fault);
+        if (err == FK_E_FULL && stream->len == 0 && buffer_grow(driver, stream, room.len)) continue;
         is_full = err == FK_E_FULL && stream->len != 0;
         if (is_full) break;
         if (err == FK_E_FULL) fault = (fk_codec_fault){ .err = FK_E_NOMEM };
         fk__envelopes_take(&stream->ready);
         gone++;
         if (err == FK_OK) {
-            stream->len += (uint32_t)len;
+            stream->len += (uint32_t)room.len;
             stream->letters++;
             fk__letter_done(driver->local, letter);
         } else {

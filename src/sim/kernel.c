@@ -175,6 +175,7 @@ void fk__kernel_begin_faults(fk_system *sys)
     const fk_swarm *s = fk__world_swarm();
     l->may_lack_memory = s->fail_in != 0 || s->memory_spare != 0;
     fk__world_set_faults(true);
+    fk__kernel.has_begun = true;
     if (s->memory_spare == 0) return;
     sys->mem.max = fk__world_bytes() + s->memory_spare;
     fk__world_set_limit(sys->mem.max);

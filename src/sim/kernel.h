@@ -27,6 +27,7 @@ typedef struct fk_kernel {
     uint32_t threads;                               /* workers and pinned workers that run */
     uint32_t outsiders;                             /* that have not returned */
     uint32_t pinned;                                /* threads made for pinned actors */
+    bool has_begun;                                 /* all is set up: faults, limits */
     uint32_t rests;                                 /* moments at which everybody slept */
     uint32_t insiders;                              /* mask of threads that are workers */
     uint32_t in_letter;                             /* mask of threads in on_dead_letter */

@@ -52,6 +52,19 @@ fk_reporting *fk__kernel_reporting(void *ctx)
     return &fk__kernel.reporting[fk__world_self()];
 }
 
+static bool has_begun(void *unused)
+{
+    (void)unused;
+    return fk__kernel.has_begun || fk__world_swarm()->memory_spare == 0;
+}
+
+/* As the other workers, it does nothing while the memory's limit can still change. */
+static void pinned_worker(void *arg, uint32_t thread)
+{
+    if (!has_begun(NULL)) fk__machine_await(has_begun, NULL);
+    fk__kernel_worker(arg, thread);
+}
+
 fk_err fk__kernel_pin(void *ctx, fk_worker *worker)
 {
     (void)ctx;
@@ -59,7 +72,7 @@ fk_err fk__kernel_pin(void *ctx, fk_worker *worker)
     if (worker->id >= FK_WORLD_WORDS) return FK_E_OS;
     fk__kernel.threads++;
     fk__kernel.pinned++;
-    if (fk__world_spawn(fk__kernel_worker, worker)) return FK_OK;
+    if (fk__world_spawn(pinned_worker, worker)) return FK_OK;
     fk__kernel.threads--;
     fk__kernel.pinned--;
     return FK_E_OS;

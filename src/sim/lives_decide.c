@@ -204,10 +204,13 @@ static void forget_counts(const fk_soul *parent, uint32_t failed)
     }
 }
 
-static void check_directive(const fk_soul *parent, uint32_t child, fk_directive given)
+static void check_directive(const fk_soul *parent, uint32_t child, const fk_event *event)
 {
-    fk_directive drawn = parent->drawn;
-    if (drawn == FK_DIRECTIVE_RESUME && v->soul[child].is_unstarted) {
+    fk_directive drawn = parent->drawn, given = event->directive;
+    /* When it failed; by now it may have begun with a sibling. */
+    fk_failure_phase phase = event->failure->phase;
+    bool is_unborn = phase == FK_PHASE_START || phase == FK_PHASE_RESTART;
+    if (drawn == FK_DIRECTIVE_RESUME && is_unborn) {
         /* Begins again, which counts, if it may. */
         v->soul[child].count.is_unsure = true;
         if (given == FK_DIRECTIVE_STOP) return;
@@ -292,7 +295,7 @@ void fk__soul_supervised(const fk_event *event)
     }
     if (!p->is_deciding) fk__world_fail("A15", "a%u: nobody decided", (unsigned)child);
     p->is_deciding = false;
-    check_directive(p, child, event->directive);
+    check_directive(p, child, event);
     bool is_counted =
         p->strategy.kind == FK_ONE_FOR_ONE && !c->count.is_unsure && !l->may_lack_memory;
     if (is_counted && event->count != c->count.total) {

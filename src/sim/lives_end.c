@@ -93,8 +93,7 @@ void fk__end_check(void)
         steps++;
     }
     for (uint32_t i = 0; i < FK_PHASES; i++) seen += v->came_from[i] != 0;
-    /* Force may end the stream before the thread that took the first step has said so. */
-    bool is_whole = at == FK_TERMINATION_RUNNING || (at == FK_TERMINATION_USER && v->may_force);
-    if (!is_whole || steps != seen) fk__world_fail("A10", "not one way to the end");
+    if (at != FK_TERMINATION_RUNNING || steps != seen)
+        fk__world_fail("A10", "not one way to the end");
     if (v->farewells_said != v->farewells) fk__world_fail("A10", "farewells were not said");
 }

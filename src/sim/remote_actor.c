@@ -61,17 +61,19 @@ static fk_out write_post(paper *p, uint32_t number)
 {
     uint32_t draw = fk__world_below(fk__remote_run_state.voyage.wide_in + 1);
     if (draw == 0) {
-        p->wide.number = number;
-        memset(p->wide.filler, (int)(check_of(number) & 0xff), sizeof(p->wide.filler));
-        return FK_MSG_AT(sim_long_post, &p->wide);
+        sim_long_post *wide = &p->wide;
+        wide->number = number;
+        memset(wide->filler, (int)(check_of(number) & 0xff), sizeof(wide->filler));
+        return FK_MSG_AT(sim_long_post, wide);
     }
     if (draw == 1) {
         p->str.ptr = p->text;
         p->str.len = (size_t)snprintf(p->text, sizeof(p->text), "post %u", (unsigned)number);
         return (fk_out){ &fk_type_text, &p->str };
     }
-    p->note = (sim_post){ number, check_of(number) };
-    return FK_MSG_AT(sim_post, &p->note);
+    sim_post *note = &p->note;
+    *note = (sim_post){ number, check_of(number) };
+    return FK_MSG_AT(sim_post, note);
 }
 
 /* The number of a post; 0: it is something else. */

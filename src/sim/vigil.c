@@ -109,7 +109,7 @@ void fk__vigil_told(uint32_t watcher, fk_ref ref, bool is_address)
 {
     uint32_t vigil = fk__vigil_find(watcher, ref);
     fk__ledger_note(FK_FACT_TOLD, watcher, FK_NOBODY, vigil, is_address);
-    if (vigil == FK_NOBODY)
+    if (vigil >= l->count) /* FK_NOBODY */
         fk__world_fail("R7", "a%u is told of an end it does not wait for", watcher);
     fk_vigil *v = &l->vigil[vigil];
     if (!has_ended(v) && !is_given_up(v) && !(is_address && is_parted(v)))

@@ -114,7 +114,8 @@ fk_err fk__codec_struct_check(const fk_codec *codec, fk_codec_fault *fault)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static void struct_put(const fk_field *field, const unsigned char *from, unsigned char *to)
+/* Little endian to the machine's order is the same turn as back. */
+static void struct_turn(const fk_field *field, const unsigned char *from, unsigned char *to)
 {
     for (uint32_t i = 0; i < field->size; i += field->unit) {
         uint64_t word;
@@ -216,7 +217,7 @@ fk_err fk__codec_struct_encode(const fk_codec *codec, const fk_codec_refs *refs,
             continue;
         }
         if (field->size > (size_t)(end - to)) return FK_E_STATE;
-        struct_put(field, message + field->offset, to);
+        struct_turn(field, message + field->offset, to);
         to += field->size;
     }
     return to == end || codec->field_count == 0 ? FK_OK : FK_E_STATE;
@@ -262,56 +263,33 @@ static fk_err struct_header(const fk_codec *codec, fk_str bytes, fk_codec_fault 
     return FK_OK;
 }
 
-/* Little endian to the machine's order is the same turn as back. False: a truth that is none. */
+/* False: a truth that is none. */
 static bool struct_take(const fk_field *field, const unsigned char *from, unsigned char *to)
 {
     for (uint32_t i = 0; field->is_truth && i < field->size; i++) {
         if (from[i] > 1) return false;
     }
-    for (uint32_t i = 0; i < field->size; i += field->unit) {
-        uint64_t word;
-        uint32_t half;
-        uint16_t quarter;
-        switch (field->unit) {
-        case 8:
-            word = fk__load64(from + i);
-            memcpy(to + i, &word, 8);
-            break;
-        case 4:
-            half = fk__load32(from + i);
-            memcpy(to + i, &half, 4);
-            break;
-        case 2:
-            quarter = fk__load16(from + i);
-            memcpy(to + i, &quarter, 2);
-            break;
-        default: to[i] = from[i]; break;
-        }
-    }
+    struct_turn(field, from, to);
     return true;
 }
 
-/* A field of references; *at moves behind it. */
-static fk_err struct_take_refs(const fk_codec *codec, const fk_codec_refs *refs,
-                               const fk_field *field, fk_str bytes, size_t *at,
-                               unsigned char *message, fk_codec_fault *fault)
+/* *at moves behind it. */
+static fk_err struct_take_ref(const fk_codec *codec, const fk_codec_refs *refs, fk_str bytes,
+                              size_t *at, fk_ref *out, fk_codec_fault *fault)
 {
-    for (uint32_t i = 0; i < field->size; i += field->unit) {
-        fk_ref ref = FK_REF_NONE;
-        if (bytes.len - *at < STRUCT_TEXT_LEN) {
-            return fk__codec_fail(codec, fault, FK_E_TRUNCATED, *at, "a reference is cut");
-        }
-        fk_str text = { bytes.ptr + *at + STRUCT_TEXT_LEN, fk__load16(bytes.ptr + *at) };
-        if (bytes.len - *at - STRUCT_TEXT_LEN < text.len) {
-            return fk__codec_fail(codec, fault, FK_E_TRUNCATED, *at, "a reference is cut");
-        }
-        fk_err err = text.len > 0 ? refs->ref(refs->ctx, text, &ref) : FK_OK;
-        if (err != FK_OK) {
-            return fk__codec_fail(codec, fault, err, *at, "a reference cannot be resolved");
-        }
-        memcpy(message + field->offset + i, &ref, sizeof(ref));
-        *at += STRUCT_TEXT_LEN + text.len;
+    *out = FK_REF_NONE;
+    if (bytes.len - *at < STRUCT_TEXT_LEN) {
+        return fk__codec_fail(codec, fault, FK_E_TRUNCATED, *at, "a reference is cut");
     }
+    fk_str text = { bytes.ptr + *at + STRUCT_TEXT_LEN, fk__load16(bytes.ptr + *at) };
+    if (bytes.len - *at - STRUCT_TEXT_LEN < text.len) {
+        return fk__codec_fail(codec, fault, FK_E_TRUNCATED, *at, "a reference is cut");
+    }
+    fk_err err = text.len > 0 ? refs->ref(refs->ctx, text, out) : FK_OK;
+    if (err != FK_OK) {
+        return fk__codec_fail(codec, fault, err, *at, "a reference cannot be resolved");
+    }
+    *at += STRUCT_TEXT_LEN + text.len;
     return FK_OK;
 }
 
@@ -323,7 +301,11 @@ static fk_err struct_take_fields(const fk_codec *codec, const fk_codec_refs *ref
     for (uint32_t i = 0; i < codec->field_count; i++) {
         const fk_field *field = &codec->fields[i];
         if (field_is_ref(field)) {
-            FK_TRY(struct_take_refs(codec, refs, field, bytes, &at, message, fault));
+            for (uint32_t of = 0; of < field->size; of += field->unit) {
+                fk_ref ref;
+                FK_TRY(struct_take_ref(codec, refs, bytes, &at, &ref, fault));
+                memcpy(message + field->offset + of, &ref, sizeof(ref));
+            }
             continue;
         }
         if (bytes.len - at < field->size) {

@@ -4,6 +4,8 @@
  * driver, which is real but for its transport, takes them off the line; "line-shut" loses the other
  * system meanwhile, "line-open" finds it again, too. Wherever a letter ends, none is lost, none doubled,
  * those of one sender stay in order, and nothing lies on the line without the driver being called.
+ * "line-next" forgets the other system, too, and gives its line to the next one, if no letter is in the
+ * way, and "line-anew" finds that one: no letter waits for it.
  */
 
 #include "core/path.h"
@@ -20,6 +22,8 @@ typedef struct world {
     fk_ref there;
     bool is_called;
     bool is_shut, is_opened; /* what happens to the other system */
+    bool is_anew;            /* it is forgotten, and another one comes ... */
+    bool is_forgotten;       /* ... unless a letter waits for it */
     uint32_t senders;        /* that have not ended */
 } world;
 
@@ -86,13 +90,49 @@ static bool has_news(void *arg)
     return w->is_called || w->senders == 0;
 }
 
+static void map(world *w)
+{
+    fk__remote_lock(w->remote);
+    fk_err err = fk__authority_map(&w->remote->table, w->authority, FK_STR(""), 0, the_kernel.now);
+    fk__remote_unlock(w->remote);
+    fk__explore_check(err == FK_OK, "no mapping");
+}
+
+static fk_ref name(world *w, fk_str text)
+{
+    fk_system *sys = w->remote->sys;
+    fk_path path;
+    fk_ref ref;
+    fk_err err = fk_path_parse(&sys->paths, text, &path, NULL);
+    fk_local *local = &sys->dispatch.worker[0]->local;
+    if (err == FK_OK) err = fk__remote_meet(w->remote, local, &path, &ref);
+    fk__explore_check(err == FK_OK, "no reference");
+    return ref;
+}
+
+/* Another system, which has the line of the first one if that is forgotten. */
+static void replace(world *w)
+{
+    w->is_forgotten = fk__retire_some(w->driver);
+    fk_ref ref = name(w, FK_STR("fraktor.tcp://c@10.0.0.3:3/user/x"));
+    fk__remote_lock(w->remote);
+    w->authority = fk__proxies_find(&w->remote->proxies, ref)->authority;
+    w->line = w->authority->user;
+    fk__remote_unlock(w->remote);
+    map(w);
+    if (w->is_opened) met(w);
+    run(w);
+}
+
 static void drive(world *w)
 {
     if (w->is_shut) {
         lost(w);
         run(w);
     }
-    if (w->is_opened) {
+    if (w->is_anew) {
+        replace(w);
+    } else if (w->is_opened) {
         met(w);
         run(w);
     }
@@ -112,8 +152,6 @@ static void start(world *w)
         .remoting = { .host = "10.0.0.1", .port = 1, .enabled = true, .outbound_max = 64 }
     };
     fk_transport transport = { w, on_connect, on_write, on_close, on_wake, NULL, NULL };
-    fk_path path;
-    fk_local *local = &sys->dispatch.worker[0]->local;
     sys->address.host = FK_STR("10.0.0.1"); /* kernel_start() knows of no network */
     sys->address.port = 1;
     fk_err err = fk__remote_attach(sys, &config);
@@ -122,19 +160,14 @@ static void start(world *w)
     w->driver = w->remote->driver;
     w->senders = SENDERS;
     fk__driver_start(w->driver, &transport, sys->dispatch.worker[0]);
-    err = fk_path_parse(&sys->paths, FK_STR("fraktor.tcp://b@10.0.0.2:2/user/x"), &path, NULL);
-    if (err == FK_OK) err = fk__remote_meet(w->remote, local, &path, &w->there);
-    fk__explore_check(err == FK_OK, "no reference");
+    w->there = name(w, FK_STR("fraktor.tcp://b@10.0.0.2:2/user/x"));
     w->line = fk__driver_lines(w->driver);
     w->authority = w->line->authority;
     fk__explore_label(&w->line->gate, sizeof(fk_word), 1, "gate");
     fk__explore_label(&w->line->stack, sizeof(fk_word), 1, "stack");
     fk__explore_label(&w->line->is_busy, sizeof(fk_half), 1, "is_busy");
     fk__explore_label(&w->driver->busy, sizeof(fk_word), 1, "busy");
-    fk__remote_lock(w->remote);
-    err = fk__authority_map(&w->remote->table, w->authority, FK_STR(""), 0, the_kernel.now);
-    fk__remote_unlock(w->remote);
-    fk__explore_check(err == FK_OK, "no mapping");
+    map(w);
     met(w);
     run(w);
     fk__explore_check((fk__word_load(&w->line->gate, FK_RELAXED) & FK_LINE_OPEN) != 0, "shut");
@@ -159,6 +192,32 @@ static void open_setup(void *state)
     start(w);
 }
 
+static void next_setup(void *state)
+{
+    world *w = state;
+    w->is_shut = w->is_anew = true;
+    start(w);
+}
+
+static void anew_setup(void *state)
+{
+    world *w = state;
+    w->is_shut = w->is_anew = w->is_opened = true;
+    start(w);
+}
+
+/* As kernel_send(); but it may find that the reference has given way. */
+static void send(world *w, uint32_t number)
+{
+    numbered message = { number, ~number };
+    the_kernel.sent[number]++;
+    the_kernel.sending++;
+    fk_err err = fk_send(the_kernel.sys, w->there, (fk_out){ &NUMBERED, &message });
+    the_kernel.sending--;
+    fk__explore_check(err == FK_OK || err == FK_E_FULL || (w->is_anew && err == FK_E_DEAD),
+                      "a send failed");
+}
+
 static void thread(void *state, uint32_t id)
 {
     world *w = state;
@@ -166,7 +225,7 @@ static void thread(void *state, uint32_t id)
         drive(w);
         return;
     }
-    for (uint32_t i = 0; i < EACH; i++) kernel_send(w->there, id * EACH + i);
+    for (uint32_t i = 0; i < EACH; i++) send(w, id * EACH + i);
     kernel_barrier();
     kernel_thread_ends();
     w->senders--;
@@ -200,10 +259,38 @@ static void finish(void *state)
     kernel_end(true);
 }
 
+/* Wherever the first system still has letters, they are for it; what is on the line of the second will be
+ * found out when it is written. */
+static void anew_finish(void *state)
+{
+    world *w = state;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < SENDERS * EACH; i++) count += the_kernel.dead[i];
+    for (const fk_line *line = fk__driver_lines(w->driver); line != NULL; line = line->all_next) {
+        const fk_envelopes *ready = &line->stream[FK_STREAM_ORDINARY].ready;
+        bool is_first = line != w->line;
+        fk__explore_check(fk__word_load(&line->stack, FK_RELAXED) == 0,
+                          "the driver was not called");
+        fk__explore_check(fk__word_load(&line->gate, FK_RELAXED) / FK_LINE_ONE == ready->count,
+                          "the gate has lost count");
+        fk__explore_check(is_first || line->authority->deferred.count == 0, "it waits for another");
+        fk__explore_check(ready->count == 0 || !is_first, "on a line that is shut");
+        count += ready->count;
+        if (line->authority != NULL) count += line->authority->deferred.count;
+    }
+    bool is_stale = fk__cell_resolve(w->remote->sys, w->there) == NULL;
+    fk__explore_check(is_stale == w->is_forgotten, "a reference without its system");
+    fk__explore_check(count == SENDERS * EACH, "a letter is missing");
+    fk__driver_stop(w->driver);
+    kernel_end(true);
+}
+
 static const fk_harness HARNESSES[] = {
     KERNEL_HARNESS("line-send", SENDERS + 1, send_setup, thread, finish),
     KERNEL_HARNESS("line-shut", SENDERS + 1, shut_setup, thread, finish),
     KERNEL_HARNESS("line-open", SENDERS + 1, open_setup, thread, finish),
+    KERNEL_HARNESS("line-next", SENDERS + 1, next_setup, thread, anew_finish),
+    KERNEL_HARNESS("line-anew", SENDERS + 1, anew_setup, thread, anew_finish),
     { .name = NULL },
 };
 
@@ -211,6 +298,7 @@ static const fk_variant VARIANTS[] = {
     { "line-shut", FK_MUTATION_LINE_ORDER, NULL, FK_MEMORY_SC, true, "out of order" },
     { "line-send", FK_MUTATION_LINE_BUSY, NULL, FK_MEMORY_SC, true, "the driver was not called" },
     { "line-open", FK_MUTATION_LINE_REOPENED, NULL, FK_MEMORY_SC, true, NULL },
+    { "line-next", FK_MUTATION_LINE_OWNER, NULL, FK_MEMORY_SC, true, "it waits for another" },
     { .harness = NULL },
 };
 

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -57,11 +58,18 @@ class Node:
         self.file = tempfile.TemporaryFile("w+")
         self.start()
 
+    @staticmethod
+    def block_signals():
+        """ThreadSanitizer keeps a signal back until its thread calls something that it knows, and a
+        futex is not: so the thread that waits for signals, and polls, is to take them."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+
     def start(self):
         """Again, if it was killed: another incarnation at the same address."""
         self.process = subprocess.Popen(
             [self.program, "node", "--name", self.name, "--listen", f"127.0.0.1:{self.port}",
-             *self.args], stdout=subprocess.PIPE, stderr=self.file, text=True)
+             *self.args], stdout=subprocess.PIPE, stderr=self.file, text=True,
+            preexec_fn=self.block_signals)
         line = self.process.stdout.readline()
         ready = re.fullmatch(r"ready (\S+) uid=(\d+) actors=/user/echo,/user/sink,/user/admin\n", line)
         check(ready, f"not ready: {line!r}", self.log())

@@ -22,7 +22,6 @@ static const char OTHER[] = "fraktor://b@10.0.0.2:2/user/other#5";
 
 static fk_ref other, question;
 static unsigned char frame[8192];
-static size_t frame_len;
 
 static fk_err asked(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
@@ -77,8 +76,8 @@ static void write_one(sweep *s, fk_mail *mail, fk_mail_peer *peer, fk_ref sender
             path.expression.elements = fk_str_of(elements);
             letter.path = &path;
         }
-        fk_err err =
-            fk__mail_write(mail, peer, &letter, false, frame, sizeof(frame), &frame_len, &fault);
+        fk_mail_room room = { .to = frame, .size = sizeof(frame) };
+        fk_err err = fk__mail_write(mail, peer, &letter, &room, &fault);
         if (!note(s, err)) CHECK_ERR(fault.err, FK_E_NOMEM);
         fk__node_drop_contents(&local->cache, node);
         fk__node_free(&local->cache, node);

@@ -128,7 +128,7 @@ void peer_send(peer *p, fk_ref to, fk_long first, size_t count)
     }
 }
 
-static size_t box_count(peer *p)
+size_t peer_count(peer *p)
 {
     pthread_mutex_lock(&p->lock);
     size_t count = p->count;
@@ -138,8 +138,8 @@ static size_t box_count(peer *p)
 
 void peer_await_box(peer *p, size_t count)
 {
-    PEER_AWAIT(box_count(p) >= count);
-    CHECK_U64(box_count(p), count);
+    PEER_AWAIT(peer_count(p) >= count);
+    CHECK_U64(peer_count(p), count);
 }
 
 void peer_check_box(peer *p, size_t index, fk_long first, size_t count)

@@ -46,7 +46,9 @@ uint16_t peer_free_port(void);
 fk_ref peer_box(peer *p, const char *address);
 /* Sends the numbers from first on; all must be taken. */
 void peer_send(peer *p, fk_ref to, fk_long first, size_t count);
-/* The box has got that many. */
+/* How many the box has got. */
+size_t peer_count(peer *p);
+/* Waits until the box has got that many. */
 void peer_await_box(peer *p, size_t count);
 /* The numbers from index on must be those from first on. */
 void peer_check_box(peer *p, size_t index, fk_long first, size_t count);

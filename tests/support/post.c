@@ -23,8 +23,9 @@ static fk_err letter_write(fk_local *local, fk_letter *letter)
     CHECK(p->written < POST_FRAMES);
     post_frame *frame = &p->frame[p->written];
     frame->from = from;
-    fk_err err = fk__mail_write(side->mail, &side->peer, letter, false, frame->bytes,
-                                sizeof(frame->bytes), &frame->len, &side->fault);
+    fk_mail_room room = { .to = frame->bytes, .size = sizeof(frame->bytes) };
+    fk_err err = fk__mail_write(side->mail, &side->peer, letter, &room, &side->fault);
+    frame->len = room.len;
     if (err == FK_OK) {
         p->written++;
     } else {

@@ -41,13 +41,16 @@ static void count_letters(switchboard *b, uint32_t number, const unsigned char *
         text[e.recipient.text.len] = '\0';
         b->letters++;
         if (strstr(text, port) == NULL) b->mistaken++;
+        if (b->on_letter != NULL) b->on_letter(number, &e);
     }
 }
 
 static bool on_write(void *ctx, fk_conn_id conn, const void *bytes, size_t len)
 {
     switchboard *b = ctx;
-    count_letters(b, number_of(b, conn), bytes, len);
+    uint32_t number = number_of(b, conn);
+    CHECK(number != 0);
+    count_letters(b, number, bytes, len);
     return true;
 }
 
@@ -97,10 +100,11 @@ void board_stop(switchboard *b)
     fk__proxies_check(&b->remote->proxies);
     fk__authority_table_check(&b->remote->table);
     b->remote->table.config.authorities_max = b->authorities_max;
-    fk__map_fini(&b->driver->local->cache, &b->conns);
     fk_time left = FK_SECONDS(30); /* those that are connected are told, and do not answer */
     CHECK_OK(fk_terminate(b->r.sys));
     for (; left > 0; left -= FK_MILLIS(100)) board_pass(b, FK_MILLIS(100), FK_MILLIS(100));
+    /* Only now: what was still waiting on lines has been written to those who are connected. */
+    fk__map_fini(&b->driver->local->cache, &b->conns);
     rig_stop(&b->r);
 }
 

@@ -25,9 +25,10 @@ typedef struct switchboard {
     fk_remote *remote;
     uint32_t authorities_max; /* as it was */
     fk_conn_id next;
-    uint64_t letters;       /* that were written, to those they were for */
-    uint64_t mistaken;      /* and to others */
-    fk_conn_id pending[64]; /* of ours, not connected yet */
+    uint64_t letters;  /* that were written, to those they were for */
+    uint64_t mistaken; /* and to others */
+    void (*on_letter)(uint32_t number, const fk_wire_envelope *e); /* or NULL */
+    fk_conn_id pending[64];                                        /* of ours, not connected yet */
     uint32_t pending_of[64];
     uint32_t pending_count;
     fk_map conns; /* caller numbers by connection of ours, and 1 */

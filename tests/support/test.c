@@ -124,11 +124,21 @@ size_t test_rss(void)
     return fields == 2 ? resident * (size_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-int64_t test_clock(void)
+static int64_t clock_read(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t test_clock(void)
+{
+    return clock_read(CLOCK_MONOTONIC);
+}
+
+int64_t test_work(void)
+{
+    return clock_read(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void test_sleep_ms(unsigned ms)

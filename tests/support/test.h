@@ -65,6 +65,8 @@ size_t test_thread_count(void);
 size_t test_rss(void);
 /* Nanoseconds of a clock that only goes forward, independent of any port. */
 int64_t test_clock(void);
+/* Nanoseconds that this process has worked: what a test may limit, on a machine that others use. */
+int64_t test_work(void);
 void test_sleep_ms(unsigned ms);
 
 #endif /* FK_TESTS_SUPPORT_TEST_H */

@@ -385,14 +385,14 @@ TEST(claims_in_great_number_are_not_slow)
 {
     enum { COUNT = 60000 };
     start((fk_system_config){ 0 });
-    int64_t begin = test_clock();
+    int64_t begin = test_work();
     uint64_t count = test_is_sanitized() ? COUNT / 10 : COUNT;
     for (uint64_t i = 0; i < count; i++) CHECK_OK(claim("/user/a", FAR + i, NULL));
     for (uint64_t i = 0; i < count; i++) {
         CHECK_OK(release("/user/a", FAR + i));
         rig_run(&o.r);
     }
-    int64_t took = test_clock() - begin;
+    int64_t took = test_work() - begin;
     printf("%d claims and releases in %d ms\n", (int)count, (int)(took / 1000000));
     CHECK(took < FK_SECONDS(10));
     rig_stop(&o.r);

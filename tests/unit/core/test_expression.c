@@ -232,7 +232,7 @@ TEST(glob_agrees_with_the_obvious_way)
 TEST(glob_takes_no_more_than_the_product_of_lengths)
 {
     static char name[1 << 20], pattern[4096];
-    int64_t before = test_clock();
+    int64_t before = test_work();
     memset(name, 'a', sizeof(name));
     for (size_t i = 0; i < 2000; i++) pattern[i] = i % 2 == 0 ? '*' : 'a';
     pattern[2000] = 'b';
@@ -244,5 +244,5 @@ TEST(glob_takes_no_more_than_the_product_of_lengths)
     pattern[0] = '*';
     pattern[128] = 'b';
     CHECK(!fk_path_match(FK_RULES_FRAKTOR, (fk_str){ pattern, 129 }, (fk_str){ name, 255 }));
-    CHECK(test_clock() - before < FK_SECONDS(test_is_sanitized() ? 10 : 2));
+    CHECK(test_work() - before < FK_SECONDS(test_is_sanitized() ? 10 : 2));
 }

@@ -489,14 +489,15 @@ TEST(resolve_one_is_not_for_the_inside)
 
 static fk_err sleep_well(fk_ctx *ctx, void *arg)
 {
+    const _Atomic bool *is_over = arg;
     (void)ctx;
-    test_sleep_ms(*(unsigned *)arg);
+    while (!atomic_load(is_over)) test_sleep_ms(1);
     return FK_OK;
 }
 
 TEST(resolve_one_finds_waits_and_gives_up)
 {
-    unsigned ms = 300;
+    _Atomic bool is_over = false;
     fk_ref found = { 1, 2, 3 };
     const fk_ref untouched = { 1, 2, 3 };
     start((fk_system_config){ .workers = 2 });
@@ -515,15 +516,14 @@ TEST(resolve_one_finds_waits_and_gives_up)
     CHECK_OK(fk_resolve_one(o.r.sys, FK_STR("fraktor://t/"), FK_SECONDS(20), &found));
     /* One who is busy answers later; who is in a hurry does not get to know. */
     found = untouched;
-    CHECK_OK(fk_send(o.r.sys, b, FK_MSG(rig_call, sleep_well, &ms)));
+    CHECK_OK(fk_send(o.r.sys, b, FK_MSG(rig_call, sleep_well, &is_over)));
     int64_t begin = test_clock();
     CHECK_ERR(fk_resolve_one(o.r.sys, FK_STR("/user/b"), FK_MILLIS(30), &found), FK_E_TIMEOUT);
-    int64_t took = test_clock() - begin;
-    CHECK(took >= FK_MILLIS(30));
-    CHECK(took < FK_MILLIS(ms));
+    CHECK(test_clock() - begin >= FK_MILLIS(30));
     CHECK_ERR(fk_resolve_one(o.r.sys, FK_STR("/user/b"), 0, &found), FK_E_TIMEOUT);
     CHECK_ERR(fk_resolve_one(o.r.sys, FK_STR("/user/b"), -5, &found), FK_E_TIMEOUT);
     CHECK(fk_ref_equal(found, untouched));
+    atomic_store(&is_over, true);
     CHECK_OK(fk_resolve_one(o.r.sys, FK_STR("/user/b"), FK_SECONDS(20), &found));
     CHECK(fk_ref_equal(found, b));
     rig_stop(&o.r);
@@ -536,7 +536,7 @@ TEST(resolve_one_of_a_silent_miss_knows_at_once)
     start((fk_system_config){ .workers = 1 });
     observer_spawn(&o, "a");
     observer_spawn(&o, "b");
-    CHECK_ERR(fk_resolve_one(o.r.sys, FK_STR("/user/*/none"), FK_MILLIS(20), &found),
+    CHECK_ERR(fk_resolve_one(o.r.sys, FK_STR("/user/*/none"), FK_SECONDS(20), &found),
               FK_E_PID_UNKNOWN);
     CHECK(fk_ref_is_none(found));
     rig_stop(&o.r);

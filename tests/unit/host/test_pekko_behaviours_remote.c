@@ -161,7 +161,7 @@ TEST(b65_quarantine_drops_is_pierced_by_selections_and_healed_by_a_new_uid)
     peer_await_box(&a, 1);
     peer_await_change(&a, address, "quarantine", "connected", NULL); /* ... a new one */
     peer_send(&a, box, 4, 1);
-    PEER_AWAIT(b.count >= 1);
+    PEER_AWAIT(peer_count(&b) >= 1);
     peer_stop(&a);
     peer_stop(&b);
 }

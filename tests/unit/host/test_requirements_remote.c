@@ -82,7 +82,7 @@ TEST(r2_4_without_a_mapping_a_path_stays_unresolved_and_what_is_sent_waits)
     test_sleep_ms(100);
     CHECK_U64(status(address), FK_AUTHORITY_UNRESOLVED);
     CHECK_U64(peer_info(&a, address).deferred, 3);
-    CHECK_U64(b.count, 0);
+    CHECK_U64(peer_count(&b), 0);
     CHECK_OK(fk_authority_set_mapping(a.r.sys, fk_str_of(address), FK_STR("127.0.0.1"), port));
     peer_await_box(&b, 3);
     peer_check_box(&b, 0, 1, 3);
@@ -100,7 +100,7 @@ TEST(r3_5_a_quarantined_authority_refuses_each_send_with_an_invalid_association)
         CHECK_U64(peer_letters(&a, FK_REASON_QUARANTINED), i);
     }
     test_sleep_ms(50);
-    CHECK_U64(b.count, 1);
+    CHECK_U64(peer_count(&b), 1);
     stop();
 }
 

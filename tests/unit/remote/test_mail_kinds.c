@@ -446,7 +446,7 @@ TEST(mail_says_how_much_room_it_needs)
 {
     unsigned char frame[256];
     fk_codec_fault fault;
-    size_t need = 0, len = 0;
+    fk_mail_room room = { .to = frame, .size = 0 };
     start((post_config){ 0 });
     fk_local *local = fk__local_enter(sys_a());
     fk_node *node = fk__node_create(&local->cache, FK_TEXT("hello"));
@@ -454,13 +454,16 @@ TEST(mail_says_how_much_room_it_needs)
     fk_letter letter = { .node = node, .to = there };
     fk_mail *mail = p.side[0].mail;
     fk_mail_peer *peer = &p.side[0].peer;
-    CHECK_ERR(fk__mail_write(mail, peer, &letter, false, frame, 0, &need, &fault), FK_E_FULL);
+    CHECK_ERR(fk__mail_write(mail, peer, &letter, &room, &fault), FK_E_FULL);
+    size_t need = room.len;
     CHECK(need > 4 + 28 && need < sizeof(frame));
-    CHECK_ERR(fk__mail_write(mail, peer, &letter, false, frame, need - 1, &len, &fault), FK_E_FULL);
-    CHECK_U64(len, need);
+    room.size = need - 1;
+    CHECK_ERR(fk__mail_write(mail, peer, &letter, &room, &fault), FK_E_FULL);
+    CHECK_U64(room.len, need);
     memset(frame, 0xee, sizeof(frame));
-    CHECK_OK(fk__mail_write(mail, peer, &letter, false, frame, need, &len, &fault));
-    CHECK_U64(len, need);
+    room.size = need;
+    CHECK_OK(fk__mail_write(mail, peer, &letter, &room, &fault));
+    CHECK_U64(room.len, need);
     CHECK_U64(frame[need], 0xee);
     fk__node_free(&local->cache, node);
     fk__local_leave(local);

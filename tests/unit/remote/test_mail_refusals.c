@@ -225,7 +225,7 @@ TEST(mail_to_a_stale_reference_is_not_written)
     start((post_config){ 0 });
     fk_codec_fault fault;
     unsigned char bytes[256];
-    size_t len;
+    fk_mail_room room = { .to = bytes, .size = sizeof(bytes) };
     fk_ref there = post_ref(&p, 1, "/user/there");
     fk_local *local = fk__local_enter(sys_a());
     fk_node *node = fk__node_create(&local->cache, FK_TEXT("x"));
@@ -234,20 +234,15 @@ TEST(mail_to_a_stale_reference_is_not_written)
     fk_mail *mail = p.side[0].mail;
     for (int times = 0; times < 2; times++) { /* before and after its name is remembered */
         letter.to.generation += 2;
-        CHECK_ERR(fk__mail_write(mail, &p.side[0].peer, &letter, false, bytes, sizeof(bytes), &len,
-                                 &fault),
-                  FK_E_DEAD);
+        CHECK_ERR(fk__mail_write(mail, &p.side[0].peer, &letter, &room, &fault), FK_E_DEAD);
         CHECK_ERR(fault.err, FK_E_DEAD);
         letter.to = there;
-        CHECK_OK(fk__mail_write(mail, &p.side[0].peer, &letter, false, bytes, sizeof(bytes), &len,
-                                &fault));
+        CHECK_OK(fk__mail_write(mail, &p.side[0].peer, &letter, &room, &fault));
     }
     /* The proxy gives way, and its name is still remembered. */
     fk_cell *cell = fk__slots_at(&sys_a()->slots, there.slot);
     fk__half_store(&cell->generation, there.generation + 2, FK_RELAXED);
-    CHECK_ERR(
-        fk__mail_write(mail, &p.side[0].peer, &letter, false, bytes, sizeof(bytes), &len, &fault),
-        FK_E_DEAD);
+    CHECK_ERR(fk__mail_write(mail, &p.side[0].peer, &letter, &room, &fault), FK_E_DEAD);
     fk__half_store(&cell->generation, there.generation, FK_RELAXED);
     fk__node_free(&local->cache, node);
     fk__local_leave(local);

@@ -45,8 +45,9 @@ static void send_selected(const char *elements, uint32_t count, uint64_t uid, fk
     node->sender = fk__sender_pack(here.slot, here.generation);
     fk_letter letter = { .node = node, .path = &path };
     frame->from = 0;
-    CHECK_OK(fk__mail_write(a->mail, &a->peer, &letter, false, frame->bytes, sizeof(frame->bytes),
-                            &frame->len, &a->fault));
+    fk_mail_room room = { .to = frame->bytes, .size = sizeof(frame->bytes) };
+    CHECK_OK(fk__mail_write(a->mail, &a->peer, &letter, &room, &a->fault));
+    frame->len = room.len;
     p.written++;
     fk__node_drop_contents(&local->cache, node);
     fk__node_free(&local->cache, node);

@@ -29,8 +29,9 @@ static bench w;
 static void write_one(void)
 {
     fk_codec_fault fault;
-    fk_err err = fk__mail_write(p.side[0].mail, &p.side[0].peer, &w.letter, false, w.frame,
-                                sizeof(w.frame), &w.len, &fault);
+    fk_mail_room room = { .to = w.frame, .size = sizeof(w.frame) };
+    fk_err err = fk__mail_write(p.side[0].mail, &p.side[0].peer, &w.letter, &room, &fault);
+    w.len = room.len;
     if (err != FK_OK) CHECK_OK(err);
 }
 

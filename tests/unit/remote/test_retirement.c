@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/send.h"
 #include "support/switchboard.h"
 
 static switchboard b;
@@ -20,7 +21,8 @@ static void come_and_go(uint32_t number, bool parts)
 static uint32_t lines(void)
 {
     uint32_t count = 0;
-    for (const fk_line *line = fk__driver_lines(b.driver); line != NULL; line = line->all_next) count++;
+    for (const fk_line *line = fk__driver_lines(b.driver); line != NULL; line = line->all_next)
+        count++;
     return count;
 }
 
@@ -205,5 +207,45 @@ TEST(retirement_a_letter_on_a_line_that_is_anothers_by_now_is_a_dead_letter)
     CHECK_U64(b.letters, 1);
     CHECK_U64(b.mistaken, 0);
     board_drop(&b, 2);
+    board_stop(&b);
+}
+
+/* The driver has written the letter, and forgotten its system, before the sender gets to write itself. */
+static bool lend_late(void *ctx)
+{
+    switchboard *board = ctx;
+    fk__line_wake(board->driver, board_authority(board, 1)->user); /* whatever for */
+    board_run(board);
+    CHECK_U64(board->letters, 1);
+    board_part(board, 1);
+    board_drop(board, 1);
+    board_pass(board, FK_MINUTES(2), FK_SECONDS(10));
+    CHECK(board_authority(board, 1) == NULL);
+    return true;
+}
+
+static void take_back(void *ctx)
+{
+    (void)ctx;
+}
+
+TEST(retirement_who_would_write_its_letter_itself_may_find_the_line_free)
+{
+    board_start(&b, 0);
+    board_meet(&b, 1, 1);
+    fk_ref ref = board_ref(&b, 1, false);
+    const fk_line *line = board_authority(&b, 1)->user;
+    b.driver->transport.borrow = lend_late;
+    b.driver->transport.give_back = take_back;
+    fk_local *local = fk__local_enter(b.r.sys);
+    local->is_waiting = true;
+    CHECK_OK(fk__send(local, ref, FK_REF_NONE, FK_MSG(fk_long, 1), NULL));
+    local->is_waiting = false;
+    fk__local_leave(local);
+    CHECK(line->authority == NULL);
+    board_run(&b);
+    CHECK_U64(b.letters, 1);
+    CHECK_U64(b.mistaken, 0);
+    CHECK_U64(b.r.letters.count, 0);
     board_stop(&b);
 }
