@@ -149,7 +149,6 @@ void fk__post_unread(uint32_t station)
 {
     fk__ledger_note(FK_FACT_DEAD, station, FK_NOBODY, 0, 0);
     l->unread[station]++;
-    FK_SOMETIMES_HIT(UNREAD);
 }
 
 /* ---- the end ------------------------------------------------------------------------------- */

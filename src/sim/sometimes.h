@@ -126,7 +126,6 @@ enum { FK_IN_KERNEL = 1, FK_IN_LIFECYCLE = 2, FK_IN_BOTH = 3, FK_IN_REMOTE = 4 }
     X(TERMINATED_TWICE, "terminated-twice", LIFECYCLE)                                             \
     X(FAREWELL_LATE, "farewell-late", LIFECYCLE)                                                   \
     X(POST_LOST, "post-lost", REMOTE)                                                              \
-    X(UNREAD, "unread", REMOTE)                                                                    \
     X(LINE_FULL, "line-full", REMOTE)                                                              \
     X(HALF_OPEN_FULL, "half-open-full", REMOTE)                                                    \
     X(QUARANTINE_OVER, "quarantine-over", REMOTE)                                                  \
