@@ -519,6 +519,33 @@ static void subject_free(fk_driver *driver, fk_subject *subject)
     fk__mem_free(&driver->remote->sys->mem, subject, sizeof(*subject) + subject->text_len);
 }
 
+static void unwatched_put(fk_driver *driver, fk_subject *subject)
+{
+    if (driver->unwatched == NULL) driver->unwatched_at = driver->now + RETRY_NS;
+    subject->next = driver->unwatched;
+    driver->unwatched = subject;
+    fk__driver_due(driver, driver->unwatched_at);
+}
+
+/* Not at once: there may be no memory for a long time, and nobody else would get to work. */
+static void unwatched_try(fk_driver *driver)
+{
+    fk_subject *subject = driver->unwatched;
+    if (subject == NULL) return;
+    fk__driver_due(driver, driver->unwatched_at);
+    if (driver->now < driver->unwatched_at) return;
+    driver->unwatched = NULL;
+    while (subject != NULL) {
+        fk_subject *next = subject->next;
+        subject->is_unwatched = false;
+        if (!fk__agent_watch(driver, subject)) {
+            subject->is_unwatched = true;
+            unwatched_put(driver, subject);
+        }
+        subject = next;
+    }
+}
+
 static void stopped_take(fk_driver *driver)
 {
     fk_watcher_effects effects;
@@ -526,12 +553,7 @@ static void stopped_take(fk_driver *driver)
     while (subject != NULL) {
         fk_subject *next = subject->next;
         if (subject->is_unwatched) {
-            subject->is_unwatched = false;
-            if (!fk__agent_watch(driver, subject)) {
-                subject->is_unwatched = true;
-                fk__subject_return(driver, subject);
-                fk__driver_due(driver, driver->now + RETRY_NS);
-            }
+            unwatched_put(driver, subject);
         } else {
             fk__watcher_stopped(&driver->watcher, actor_number(subject->ref), &effects);
             subject->next = driver->buried;
@@ -559,6 +581,7 @@ void fk__bonds_tick(fk_driver *driver)
     if (fk__word_load(&driver->stopped, FK_RELAXED) != 0 && !driver->has_unended) {
         stopped_take(driver);
     }
+    unwatched_try(driver);
     buried_free(driver);
     while (fk__watcher_next(&driver->watcher) <= driver->now &&
            fk__watcher_tick(&driver->watcher, driver->now, &effects)) {

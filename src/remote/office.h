@@ -103,10 +103,12 @@ struct fk_driver {
     uint64_t guest_number; /* of the last */
     uint32_t guest_count, half_open_count;
     fk_guest *guests;
-    fk_line *lines_free; /* under the lock of the remote part */
-    fk_line *awake;      /* those to be looked at in this turn */
-    fk_map subjects;     /* fk_subject, by ref */
-    fk_subject *buried;  /* subjects that have stopped, until all have been told */
+    fk_line *lines_free;   /* under the lock of the remote part */
+    fk_line *awake;        /* those to be looked at in this turn */
+    fk_map subjects;       /* fk_subject, by ref */
+    fk_subject *buried;    /* subjects that have stopped, until all have been told */
+    fk_subject *unwatched; /* subjects that the agent had no memory to watch: tried again, later */
+    fk_time unwatched_at;
     bool has_unended;
     fk_bond_ended unended; /* an end for which there was no memory */
     bool was_confirmed;    /* of the end being told: the actor had existed */
