@@ -339,6 +339,7 @@ static void hear_request(fk_driver *driver, fk_guest *guest, const fk_wire_hands
     bool is_late = line != NULL && is_former(line, guest, uid);
     if (is_late) result = FK_DOOR_RESULT_REFUSED;
     if (result == FK_DOOR_RESULT_ACCEPTED) {
+        FK_ASSERT(line != NULL);
         result = fk__door_accept(&driver->door, &line->peer, uid, true, driver->now, &effects);
         fk__line_follow(line);
     }

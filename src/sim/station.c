@@ -19,7 +19,7 @@ static const char *const ADDRESSES[FK_STATIONS] = { "fraktor.tcp://sim@10.0.0.1:
                                                     "fraktor.tcp://sim@10.0.0.3:2552",
                                                     "fraktor.tcp://sim@10.0.0.4:2552" };
 
-enum { INPUT_AT_ONCE = 16 };
+enum { INPUT_AT_ONCE = 16, QUESTIONS_MAX = 100000 };
 
 static void on_fail(const char *invariant, const char *what)
 {
@@ -285,6 +285,10 @@ void fk__station_boot(fk_station *s, const fk_system_config *config, uint32_t wo
                                .reporting = station_reporting };
     memset(s->reporting, 0, sizeof(s->reporting));
     s->sys = sys;
+    /* An answer to the former one must not find a question of this one. */
+    bool is_same = s->incarnation > 0 && sys->temps.next - s->questions < QUESTIONS_MAX;
+    if (is_same) fk__world_fail("R1", "two systems give the same names to questions");
+    s->questions = sys->temps.next;
     s->driver = fk__driver_of(sys);
     if (s->driver == NULL) fk__world_fail("A14", "a system without a driver");
     s->workers = workers;

@@ -30,6 +30,7 @@ typedef struct fk_station {
     fk_system *sys;
     fk_driver *driver;
     uint32_t incarnation; /* 1 for the first system */
+    uint64_t questions;   /* the first name its last system gave to a question */
     uint32_t workers;
     uint32_t thread[FK_STATION_WORKERS];
     bool has_thread[FK_STATION_WORKERS]; /* it has not returned */
