@@ -148,13 +148,18 @@ FK_API fk_system *fk_system_of(const fk_ctx *ctx);
 FK_API fk_time fk_now(const fk_ctx *ctx);
 
 /* Sends. The sender is this actor. FK_OK: the message is in the mailbox, or became a dead
- * letter because the receiver is gone. FK_E_FULL, FK_E_NOMEM, FK_E_LIMIT: it became a dead
- * letter here. In every case the message has been taken. */
+ * letter because the receiver is gone. FK_E_FULL, FK_E_QUARANTINED, FK_E_DEAD, FK_E_UNRESOLVED: the
+ * receiver does not take it; FK_E_NOMEM, FK_E_LIMIT, FK_E_INVALID: it could not be sent; then it
+ * became a dead letter here. In every case the message has been taken. Whoever returns the error from
+ * receive fails with it: a receiver that does not read would take the sender with it. */
 FK_API fk_err fk_tell(fk_ctx *ctx, fk_ref to, fk_out msg);
-/* To the sender of the message being handled. */
+/* To the sender of the message being handled. An answer that the sender does not take is its trouble
+ * and a dead letter, no error: so `return fk_reply(...)` is safe. Only FK_E_NOMEM, FK_E_LIMIT and
+ * FK_E_INVALID are. Whoever wants to know uses fk_tell(ctx, msg->sender, ...). */
 FK_API fk_err fk_reply(fk_ctx *ctx, fk_out msg);
 /* Passes the message being handled on, with its original sender; this actor's receive must not
- * touch it afterwards. Large payloads move, the rest is copied. FK_E_STATE as for fk_stash(). */
+ * touch it afterwards. Large payloads move, the rest is copied. FK_E_STATE as for fk_stash(); all else
+ * as for fk_tell(), for this actor chose the receiver. */
 FK_API fk_err fk_forward(fk_ctx *ctx, fk_ref to);
 
 /* Makes a child. An empty name gives a generated one ($a, $b, ...). */

@@ -187,12 +187,36 @@ static FK_COLD fk_err tell_wide(fk_ctx *ctx, fk_cell *cell, uint32_t generation,
     return tell_plain(ctx, cell, generation, msg, FK_INLINE_MAX);
 }
 
-/* Of the smallest messages all is decided here, without a call. */
-static inline fk_err tell(fk_ctx *ctx, fk_ref to, fk_out msg)
+/* The message did not get there, and whoever sent it could not have known. */
+static bool is_receivers_trouble(fk_err err)
+{
+    switch (err) {
+    case FK_E_FULL:
+    case FK_E_DEAD:
+    case FK_E_UNRESOLVED:
+    case FK_E_QUARANTINED: return true;
+    default: return false;
+    }
+}
+
+/* An asker that is dead, or does not read, must not be able to make whoever answers it fail: it is a
+ * dead letter already, and that is enough. Only receivers that tell() leaves to this one refuse. */
+static FK_COLD fk_err reply_any(fk_ctx *ctx, uint32_t slot, uint32_t generation, uint32_t system,
+                                fk_out msg)
+{
+    fk_err err = tell_any(ctx, slot, generation, system, msg);
+    return is_receivers_trouble(err) ? FK_OK : err;
+}
+
+typedef fk_err tell_any_fn(fk_ctx *ctx, uint32_t slot, uint32_t generation, uint32_t system,
+                           fk_out msg);
+
+/* Of the smallest messages all is decided here, without a call. any: for all but ordinary mailboxes. */
+static FK_HOT fk_err tell(fk_ctx *ctx, fk_ref to, fk_out msg, tell_any_fn *any)
 {
     fk_cell *cell = fk__local_resolve(&fk__ctx_worker(ctx)->local, to);
     if (FK_UNLIKELY(cell == NULL) || FK_UNLIKELY(fk__half_load(&cell->gate, FK_RELAXED) != 0)) {
-        return tell_any(ctx, to.slot, to.generation, to.system, msg);
+        return any(ctx, to.slot, to.generation, to.system, msg);
     }
     if (FK_UNLIKELY(msg.type->size - 1 >= 8)) return tell_wide(ctx, cell, to.generation, msg);
     return tell_plain(ctx, cell, to.generation, msg, 8);
@@ -200,13 +224,13 @@ static inline fk_err tell(fk_ctx *ctx, fk_ref to, fk_out msg)
 
 fk_err fk_tell(fk_ctx *ctx, fk_ref to, fk_out msg)
 {
-    return tell(ctx, to, msg);
+    return tell(ctx, to, msg, tell_any);
 }
 
 fk_err fk_reply(fk_ctx *ctx, fk_out msg)
 {
     if (FK_UNLIKELY(ctx->node == NULL)) return tell_any(ctx, 0, 0, 0, msg); /* in a hook */
-    return tell(ctx, ctx->msg.sender, msg);
+    return tell(ctx, ctx->msg.sender, msg, reply_any);
 }
 
 /* Asked to stop, a guardian takes everything with it, in order. */

@@ -104,6 +104,46 @@ TEST(bounded_block_never_blocks_an_actor)
     rig_stop(&r);
 }
 
+/* Answers whom it is told about, by fk_reply() and by fk_tell(). */
+typedef struct answers {
+    fk_err reply, tell;
+    int count;
+} answers;
+
+static fk_err answer_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
+{
+    answers *a = *(answers **)state;
+    a->count++;
+    a->tell = fk_tell(ctx, msg->sender, FK_MSG(num, 1));
+    a->reply = fk_reply(ctx, FK_MSG(num, 2));
+    return a->reply;
+}
+
+/* Whoever returned what fk_reply() says would be restarted, and stopped after ten times. */
+TEST(bounded_answers_not_taken_are_no_failure)
+{
+    rig r;
+    probe p;
+    answers a = { .count = 0 }, *own = &a;
+    fk_ref answerer;
+    rig_start(&r);
+    fk_ref asker = spawn_bounded(&r, &p, FK_OVERFLOW_FAIL, 1);
+    fk_props props = { .receive = answer_receive, .state_size = sizeof(own), .init = &own };
+    CHECK_OK(fk_spawn(r.sys, FK_STR(""), &props, &answerer));
+    /* The asker does not get a turn before all have been answered. */
+    for (int i = 0; i < 20; i++) {
+        CHECK_OK(fk_send_from(r.sys, answerer, asker, FK_MSG(num, 0)));
+    }
+    rig_run(&r);
+    CHECK_U64(a.count, 20);
+    CHECK_ERR(a.tell, FK_E_FULL);
+    CHECK_OK(a.reply);
+    CHECK_U64(r.failures.count, 0);
+    CHECK(fk_is_alive(r.sys, answerer));
+    CHECK_U64(r.letters.of[FK_REASON_FULL], 39);
+    rig_stop(&r);
+}
+
 static fk_err send_many_inside(fk_ctx *ctx, void *arg)
 {
     flood *f = arg;

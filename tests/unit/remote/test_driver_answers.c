@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Answers to senders of other systems: those that are there, that are not, and that may not be. */
+
+#include <stdio.h>
+
+#include "fraktor/remote.h"
+#include "support/branch.h"
+
+static branch b;
+
+typedef struct echo {
+    uint32_t count;
+    fk_err tell, reply;
+    bool tells; /* before it replies */
+} echo;
+
+static echo e;
+
+static fk_err echo_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
+{
+    (void)state;
+    e.count++;
+    if (e.tells) e.tell = fk_tell(ctx, msg->sender, FK_TEXT("told"));
+    e.reply = fk_reply(ctx, FK_TEXT("answer"));
+    return e.reply;
+}
+
+static fk_ref begin(fk_remoting_config config)
+{
+    fk_ref ref;
+    e = (echo){ .count = 0 };
+    branch_start(&b, config);
+    CHECK_OK(fk_spawn(b.r.sys, FK_STR("echo"), &(fk_props){ .receive = echo_receive }, &ref));
+    branch_meet(&b);
+    branch_join(&b, FK_STREAM_ORDINARY);
+    return ref;
+}
+
+/* The peer passes on what is somebody else's. */
+static void ask_as(const char *sender, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK(cable_text(&b.c, b.in[FK_STREAM_ORDINARY], &b.peer,
+                         "fraktor://a@10.0.0.1:1/user/echo", sender, FK_STR("question")));
+    }
+    cable_run(&b.c);
+}
+
+TEST(driver_answers_to_nobody_do_not_end_who_answers)
+{
+    fk_ref ref = begin((fk_remoting_config){ .deferred_max = 4 });
+    ask_as("fraktor://ghost@10.0.0.9:9/user/x", 40);
+    CHECK_U64(e.count, 40);
+    CHECK_OK(e.reply);
+    CHECK_U64(b.r.failures.count, 0);
+    CHECK(fk_is_alive(b.r.sys, ref));
+    CHECK_U64(b.r.letters.of[FK_REASON_FULL], 36);
+    /* Whoever wants to know asks for it. */
+    e.tells = true;
+    ask_as("fraktor://ghost@10.0.0.9:9/user/x", 1);
+    CHECK_ERR(e.tell, FK_E_FULL);
+    branch_stop(&b);
+}
