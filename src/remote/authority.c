@@ -14,6 +14,10 @@
 #include "base/safeguard.h"
 #include "remote/authority_clock.h"
 
+enum {
+    AUTHORITY_LASTS = 10
+}; /* times the first delay a connection must, to be none of the failures */
+
 static void authority_move(fk_authority *a, fk_association to, fk_authority_reason reason,
                            fk_time now, fk_authority_effects *fx)
 {
@@ -34,7 +38,7 @@ static void authority_quarantine(fk_authority_table *table, fk_authority *a,
                                  fk_authority_reason reason, fk_time now, fk_authority_effects *fx)
 {
     authority_move(a, FK_ASSOCIATION_QUARANTINE, reason, now, fx);
-    a->failures = 0;
+    a->failures = a->drops = 0;
     if (a->uid != 0) fk__uids_add(&a->quarantined, a->uid, now);
     if (table->config.rules != FK_RULES_PEKKO) {
         a->lift_at = FK_SAFEGUARD(QUARANTINE_TIME) ? fk__time_add(now, table->duration) : now;
@@ -59,6 +63,8 @@ static void authority_open(fk_authority_table *table, fk_authority *a, fk_author
     a->is_attempting = false;
     a->attempt_at = FK_NEVER;
     a->opened_at = now;
+    /* That nobody was there says nothing any more; that connections do not last does. */
+    a->failures = a->drops;
     fx->is_opened = true;
     fk__authority_settle(table, a);
 }
@@ -159,14 +165,33 @@ static fk_authority_result authority_on_refused(fk_authority_table *table, fk_au
     return FK_AUTHORITY_RESULT_DONE;
 }
 
+/* A connection that did not last is one more failure: who shakes hands and hangs up, again and again,
+ * is not to be called ten times a second. */
+static void authority_judge(const fk_authority_table *table, fk_authority *a, fk_time now)
+{
+    fk_time min = table->config.backoff_min, most = table->config.backoff_max;
+    fk_time enough = min > most / AUTHORITY_LASTS ? most : min * AUTHORITY_LASTS;
+    bool has_lasted = fk__time_add(a->opened_at, enough) <= now;
+    if (has_lasted)
+        a->failures = a->drops = 0;
+    else if (a->drops < UINT32_MAX)
+        a->drops++;
+}
+
+void fk__authority_farewell(fk_authority *authority, uint64_t uid)
+{
+    fk_authority *a = authority;
+    if (!a->is_open || a->uid != uid || a->farewell_uid == uid) return;
+    a->farewell_uid = uid;
+    a->failures = a->drops = 0;
+}
+
 static fk_authority_result authority_on_dropped(fk_authority_table *table, fk_authority *a,
                                                 uint64_t uid, fk_time now, fk_authority_effects *fx)
 {
     if (a->state != FK_ASSOCIATION_CONNECTED) return FK_AUTHORITY_RESULT_STATE;
     if (!a->is_open || a->uid != uid) return FK_AUTHORITY_RESULT_STALE;
-    /* A connection that did not last is one more failure: who shakes hands and hangs up, again and
-     * again, is not to be called ten times a second. */
-    if (fk__time_add(a->opened_at, table->config.backoff_max) <= now) a->failures = 0;
+    authority_judge(table, a, now);
     authority_move(a, FK_ASSOCIATION_UNRESOLVED, FK_AUTHORITY_REASON_DROPPED, now, fx);
     fk__authority_retry(table, a, now);
     return FK_AUTHORITY_RESULT_DONE;

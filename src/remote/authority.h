@@ -113,9 +113,11 @@ struct fk_authority {
     uint32_t holds;     /* of those who look at it without the caller's lock: nor then */
     uint64_t uid;       /* of the peer, or the last one; 0: none yet */
     uint64_t attempt;
-    uint32_t incarnation; /* of the peer: 1, and one more with each other uid */
-    uint32_t failures;    /* attempts in a row */
-    uint32_t changes;     /* of its state, its creation being the first */
+    uint64_t farewell_uid; /* of the last one that said that it terminates */
+    uint32_t incarnation;  /* of the peer: 1, and one more with each other uid */
+    uint32_t failures;     /* attempts in a row, and connections that did not last */
+    uint32_t drops;        /* of these, the latter */
+    uint32_t changes;      /* of its state, its creation being the first */
     fk_envelopes deferred;
     fk_uids quarantined;
     fk_time attempt_at; /* these three: FK_NEVER when it is not to happen */
@@ -259,6 +261,10 @@ fk_authority *fk__authority_due(const fk_authority_table *table, fk_time now);
 void fk__authority_rest(fk_authority_table *table, fk_authority *authority);
 /* Somebody wants it: it is tried at once. Nothing happens if it does not rest. */
 void fk__authority_rouse(fk_authority_table *table, fk_authority *authority, fk_time now);
+
+/* The peer `uid` says that it terminates: the end of its connection is no failure. It is believed once;
+ * nobody who does so terminates twice. */
+void fk__authority_farewell(fk_authority *authority, uint64_t uid);
 
 /* Asks what is to become of an envelope. FK_OK: *is_deferred says whether the table took it, or
  * whether it is to be sent now. Everything else means that it is still the caller's and a dead

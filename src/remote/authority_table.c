@@ -238,7 +238,7 @@ fk_err fk__authority_map(fk_authority_table *table, fk_authority *authority, fk_
     a->mapped_port = port;
     a->is_mapped = true;
     /* What is known of the old address says nothing about the new one. */
-    a->failures = 0;
+    a->failures = a->drops = 0;
     a->is_resting = false;
     if (a->state == FK_ASSOCIATION_UNRESOLVED) {
         a->attempt_at = FK_NEVER;

@@ -512,8 +512,11 @@ static void hear_quarantined(fk_driver *driver, fk_line *line, const fk_wire_qua
 }
 
 /* The peer ends; whoever is watched there has ended, or will not be heard of any more. */
-static void hear_terminating(fk_driver *driver, fk_line *line, fk_str sender)
+static void hear_terminating(fk_driver *driver, fk_line *line, fk_str sender, uint64_t uid)
 {
+    fk__remote_lock(driver->remote);
+    fk__authority_farewell(line->authority, uid);
+    fk__remote_unlock(driver->remote);
     size_t len = sender.len < sizeof(line->leaver) ? sender.len : 0;
     memcpy(line->leaver, sender.ptr, len);
     line->leaver_len = (uint16_t)len;
@@ -537,7 +540,7 @@ static bool hear(fk_driver *driver, fk_guest *guest, fk_str sender, const fk_wir
     fk_line *line = FK_CONTAINER(guest->origin->peer, fk_line, peer);
     switch (control->kind) {
     case FK_CONTROL_QUARANTINED: hear_quarantined(driver, line, &control->as.quarantined); break;
-    case FK_CONTROL_TERMINATING: hear_terminating(driver, line, sender); break;
+    case FK_CONTROL_TERMINATING: hear_terminating(driver, line, sender, guest->uid); break;
     case FK_CONTROL_TERMINATING_ACK: line->has_left = true; break;
     case FK_CONTROL_REF_TABLE:
     case FK_CONTROL_MANIFEST_TABLE: hear_table(driver, line, control); break;

@@ -62,7 +62,7 @@ static bool plan(peer *p, bool at_once)
 static void quarantine(peer *p, fk_authority_reason reason, expected *e)
 {
     go(p, FK_ASSOCIATION_QUARANTINE, reason, e);
-    p->failures = 0;
+    p->failures = p->drops = 0;
     if (p->uid != 0) {
         if (is_marked(p, p->uid)) remove_mark(p, find_mark(p, p->uid));
         p->marks[p->mark_count++] = (mark){ p->uid, model.now };
@@ -122,6 +122,7 @@ static bool on_handshake(peer *p, uint64_t uid, expected *e)
     p->attempt_at = FK_NEVER;
     p->open = p->draining = e->opens = true;
     p->opened_at = model.now;
+    p->failures = p->drops;
     return true;
 }
 
@@ -149,7 +150,12 @@ static bool on_dropped(peer *p, uint64_t uid, expected *e)
     e->result = FK_AUTHORITY_RESULT_STALE;
     if (!p->open || p->uid != uid) return true;
     e->result = FK_AUTHORITY_RESULT_DONE;
-    if (model.now - p->opened_at >= model.config.backoff_max) p->failures = 0;
+    fk_time enough = model.config.backoff_min * 10;
+    if (enough > model.config.backoff_max) enough = model.config.backoff_max;
+    if (model.now - p->opened_at >= enough)
+        p->failures = p->drops = 0;
+    else
+        p->drops++;
     go(p, FK_ASSOCIATION_UNRESOLVED, FK_AUTHORITY_REASON_DROPPED, e);
     return plan(p, false);
 }
@@ -224,7 +230,7 @@ bool authority_model_tick(peer *p, expected *e)
 bool authority_model_mapped(peer *p)
 {
     p->mapped = true;
-    p->failures = 0;
+    p->failures = p->drops = 0;
     if (p->state != FK_ASSOCIATION_UNRESOLVED || p->attempting) return true;
     return plan(p, true);
 }

@@ -23,7 +23,7 @@ typedef struct peer {
     fk_association state;
     bool open, draining, mapped, attempting;
     uint64_t uid, attempt;
-    uint32_t incarnation, failures;
+    uint32_t incarnation, failures, drops;
     fk_time attempt_at, give_up_at, lift_at, opened_at;
     mark marks[MARKS];
     uint32_t mark_count;

@@ -139,7 +139,62 @@ TEST(attempts_slow_down_for_a_peer_that_hangs_up_at_once)
     CHECK(first >= FK_MILLIS(80));
     for (int i = 0; i < 9; i++) delay_after(FK_MILLIS(1));
     CHECK(delay_after(FK_MILLIS(1)) >= FK_SECONDS(24));
-    CHECK(delay_after(FK_SECONDS(30)) <= FK_MILLIS(100)); /* that one lasted */
+    CHECK(delay_after(FK_MILLIS(999)) >= FK_SECONDS(24));
+    CHECK(delay_after(FK_SECONDS(1)) <= FK_MILLIS(100)); /* that one lasted */
+    desk_fini(&d);
+}
+
+/* It fails, for as long as nobody is there; the delay after the last time. */
+static fk_time absent(int times)
+{
+    fk_time from = d.now;
+    for (int i = 0; i < times; i++) {
+        CHECK(desk_failed(&d) == DONE);
+        from = d.now;
+        desk_attempt(&d);
+    }
+    return d.now - from;
+}
+
+TEST(attempts_that_failed_do_not_slow_down_those_after_a_handshake)
+{
+    desk_init(&d, NULL);
+    desk_map(&d);
+    desk_attempt(&d);
+    CHECK(absent(12) >= FK_SECONDS(24));
+    CHECK(delay_after(FK_MILLIS(1)) <= FK_MILLIS(100));
+    CHECK(absent(12) >= FK_SECONDS(24));
+    CHECK(delay_after(FK_MILLIS(1)) >= FK_MILLIS(160)); /* but this is the second time */
+    desk_fini(&d);
+}
+
+TEST(attempts_do_not_slow_down_for_a_peer_that_says_that_it_terminates)
+{
+    desk_init(&d, NULL);
+    desk_map(&d);
+    desk_attempt(&d);
+    for (uint64_t uid = 1; uid < 20; uid++) {
+        CHECK(desk_handshake(&d, uid) == DONE);
+        fk__authority_farewell(d.a, uid + 1); /* somebody else's */
+        fk__authority_farewell(d.a, uid);
+        CHECK(desk_tell(&d, FK_AUTHORITY_EVENT_DROPPED, uid) == DONE);
+        fk_time dropped = d.now;
+        desk_attempt(&d);
+        CHECK(d.now - dropped <= FK_MILLIS(100));
+        absent(3);
+    }
+    /* One that does so again and again is not believed. */
+    for (int i = 0; i < 10; i++) {
+        CHECK(desk_handshake(&d, 19) == DONE);
+        fk__authority_farewell(d.a, 19);
+        CHECK(desk_tell(&d, FK_AUTHORITY_EVENT_DROPPED, 19) == DONE);
+        desk_attempt(&d);
+    }
+    CHECK(d.a->failures >= 10);
+    /* Nor does it count whose farewell it is when another has come. */
+    CHECK(desk_handshake(&d, 21) == DONE);
+    fk__authority_farewell(d.a, 20);
+    CHECK(d.a->failures >= 10);
     desk_fini(&d);
 }
 

@@ -250,3 +250,35 @@ TEST(driver_does_not_take_bytes_on_connections_of_its_own)
     CHECK(cable_waiting(&b.c) != NULL); /* it tries again */
     branch_stop(&b);
 }
+
+/* The peer ends, having said so or not. */
+static void peer_ends(bool says_so)
+{
+    fk_wire_control farewell = { .kind = FK_CONTROL_TERMINATING };
+    farewell.as.from.from = cable_unique(&b.peer);
+    if (says_so) CHECK(cable_say(&b.c, b.in[FK_STREAM_CONTROL], &b.peer, &farewell));
+    cable_run(&b.c);
+    cable_closed(&b.c, cable_stream(&b.c, FK_STREAM_CONTROL));
+    if (b.in[FK_STREAM_CONTROL]->is_open) cable_closed(&b.c, b.in[FK_STREAM_CONTROL]);
+    cable_run(&b.c);
+    CHECK_U64(branch_info(&b).status, FK_AUTHORITY_UNRESOLVED);
+}
+
+TEST(driver_comes_back_soon_to_a_peer_that_is_restarted_in_order)
+{
+    branch_start(&b, (fk_remoting_config){ 0 });
+    branch_there(&b); /* somebody wants it */
+    for (int i = 0; i < 8; i++, b.peer.uid++) {
+        branch_meet(&b);
+        peer_ends(true);
+        CHECK_U64(branch_info(&b).failures, 1);
+        CHECK(branch_info(&b).reconnect_in <= FK_MILLIS(100));
+    }
+    for (uint32_t i = 2; i < 10; i++, b.peer.uid++) { /* but not to one that just hangs up */
+        branch_meet(&b);
+        peer_ends(false);
+        CHECK_U64(branch_info(&b).failures, i);
+    }
+    CHECK(branch_info(&b).reconnect_in > FK_SECONDS(20));
+    branch_stop(&b);
+}
