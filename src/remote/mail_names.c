@@ -270,7 +270,7 @@ static void find_other(fk_mail *mail, fk_local *local, const fk_path *path, fk_n
     mail->met++;
     if (err == FK_OK) return;
     out->ref = FK_REF_NONE;
-    /* A system that is quarantined, or cannot be named: there is nobody. */
+    /* A system that cannot be named: there is nobody. */
     if (err == FK_E_NOMEM || err == FK_E_LIMIT) out->err = (uint8_t)err;
 }
 

@@ -138,7 +138,10 @@ static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *given
     fk_path_format(path, FK_FORM_FULL, text, size);
     fk__remote_lock(remote);
     fk_err err = fk__remote_authority(remote, path, &effects, &authority);
-    if (err == FK_OK && authority->state == FK_ASSOCIATION_QUARANTINE) err = FK_E_QUARANTINED;
+    /* Who has sent something is referred to all the same, so that what is sent to it is refused like
+     * all else (R3.5), and not lost as if it were to nobody. */
+    bool is_out = err == FK_OK && authority->state == FK_ASSOCIATION_QUARANTINE;
+    if (is_held && is_out) err = FK_E_QUARANTINED;
     /* Before anybody can send: fk__letter_send() takes no lock to find it. */
     fk_line *line;
     if (err == FK_OK && remote->driver != NULL) err = fk__line_get(remote, authority, &line);

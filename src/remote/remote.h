@@ -63,7 +63,8 @@ void fk__remote_lost(fk_remote *remote, fk_local *local, const fk_authority *aut
 void fk__remote_replan(fk_remote *remote, fk_local *local);
 
 /* A ref for an actor of another system that was only met, in what somebody sent. The authority is made
- * if need be. As sys->remote.resolve, which is for those asked for. */
+ * if need be; one of a quarantined system is given, too. As sys->remote.resolve, which is for those
+ * asked for. */
 FK_MUST_USE fk_err fk__remote_meet(fk_remote *remote, fk_local *local, const fk_path *path,
                                    fk_ref *out);
 

@@ -18,6 +18,12 @@ static void on_event(void *user, const fk_event *event)
         b->changes++;
         strncpy(b->to, event->to, sizeof(b->to) - 1);
     }
+    if (event->kind == FK_EVENT_INVALID_ASSOCIATION) {
+        size_t len = event->text.len < sizeof(b->invalid_of) ? event->text.len : 0;
+        b->invalid++;
+        memcpy(b->invalid_of, event->text.ptr, len);
+        b->invalid_of[len] = '\0';
+    }
 }
 
 void branch_start(branch *b, fk_remoting_config config)

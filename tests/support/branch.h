@@ -23,7 +23,9 @@ typedef struct branch {
     char reason[96]; /* of the last */
     size_t changes;  /* FK_EVENT_AUTHORITY */
     char to[16];     /* of the last */
-    probe here;      /* what /user/here gets */
+    size_t invalid;  /* FK_EVENT_INVALID_ASSOCIATION */
+    char invalid_of[64];
+    probe here; /* what /user/here gets */
     fk_ref here_ref;
     /* What the peer has connected, by stream. */
     cable_conn *in[FK_STREAM_COUNT];

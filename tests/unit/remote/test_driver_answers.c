@@ -61,3 +61,21 @@ TEST(driver_answers_to_nobody_do_not_end_who_answers)
     CHECK_ERR(e.tell, FK_E_FULL);
     branch_stop(&b);
 }
+
+/* R3.5: each later envelope is refused, one event and one dead letter. */
+TEST(driver_answers_to_the_quarantined_are_refused_and_told)
+{
+    begin((fk_remoting_config){ 0 });
+    CHECK_OK(fk_authority_quarantine(b.r.sys, FK_STR("fraktor.tcp://q@10.0.0.7:7")));
+    cable_run(&b.c);
+    e.tells = true;
+    ask_as("fraktor://q@10.0.0.7:7/user/x", 3);
+    CHECK_U64(e.count, 3);
+    CHECK_ERR(e.tell, FK_E_QUARANTINED);
+    CHECK_OK(e.reply);
+    CHECK_U64(b.r.letters.of[FK_REASON_QUARANTINED], 6);
+    CHECK_U64(b.r.letters.count, 6);
+    CHECK_U64(b.invalid, 6);
+    CHECK_STR(b.invalid_of, "fraktor.tcp://q@10.0.0.7:7");
+    branch_stop(&b);
+}
