@@ -119,6 +119,7 @@ static fk_err authority_ask(fk_system *sys, fk_str address, fk_authority_event e
     if (authority == NULL && makes) err = fk__remote_authority(remote, &path, &created, &authority);
     if (authority == NULL && err == FK_OK) err = FK_E_NOT_FOUND;
     if (err == FK_OK) {
+        fk__authority_vouch(&remote->table, authority);
         /* By Pekko's rules it is always a uid that is quarantined: that of who is there. */
         if (sys->paths.rules == FK_RULES_PEKKO) event.uid = authority->uid;
         result =
@@ -174,6 +175,7 @@ fk_err fk_authority_set_mapping(fk_system *sys, fk_str address, fk_str host, uin
     fk__remote_lock(remote);
     fk_err err = fk__remote_authority(remote, &path, &created, &authority);
     if (err == FK_OK) {
+        fk__authority_vouch(&remote->table, authority);
         err = fk__authority_map(&remote->table, authority, host, port, fk__system_now(sys));
         authority->holds++;
         if (err == FK_OK) authority->is_kept = true;

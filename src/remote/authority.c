@@ -48,6 +48,7 @@ static void authority_quarantine(fk_authority_table *table, fk_authority *a,
         fx->refused = a->deferred;
         if (FK_SAFEGUARD(QUARANTINE_ONCE)) a->deferred = (fk_envelopes){ NULL, NULL, 0 };
         table->deferred_total -= fx->refused.count;
+        if (a->is_hearsay) table->deferred_hearsay -= fx->refused.count;
     }
     fk__authority_settle(table, a);
 }
@@ -123,6 +124,7 @@ static fk_authority_result authority_on_handshake(fk_authority_table *table, fk_
         return err == FK_E_NOMEM ? FK_AUTHORITY_RESULT_NOMEM : FK_AUTHORITY_RESULT_LIMIT;
     }
     authority_meet(a, uid, fx);
+    fk__authority_vouch(table, a);
     if (a->is_open) return FK_AUTHORITY_RESULT_DONE;
     authority_open(table, a,
                    is_quarantined ? FK_AUTHORITY_REASON_NEW_UID : FK_AUTHORITY_REASON_HANDSHAKE,

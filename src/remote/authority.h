@@ -79,7 +79,7 @@ typedef struct fk_authority_config {
     fk_rules rules;
     uint32_t authorities_max;    /* 0: 4,096; at most 2^20 */
     uint32_t deferred_max;       /* envelopes that wait for one authority; 0: 1,024 (Pekko 3,072) */
-    uint32_t deferred_total_max; /* for all of them; 0: 8,192 */
+    uint32_t deferred_total_max; /* for all of them; 0: 8,192; hearsay gets a quarter */
     uint32_t uids_max;           /* quarantined uids of one authority; 0: 1,024; at most 65,536 */
     uint32_t jitter_percent;     /* how much of a delay chance may take off, to 100; 0: 20 */
     fk_time quarantine;          /* 0: 5 days; at least 1 s */
@@ -110,6 +110,7 @@ struct fk_authority {
     bool is_attempting; /* attempt number `attempt` is under way */
     bool is_resting;    /* Unresolved, and nobody wants it: it is not tried */
     bool is_kept;       /* a person has said where it is: it is not forgotten */
+    bool is_hearsay;    /* it is only known from what somebody else sent: see fk__authority_vouch */
     uint32_t holds;     /* of those who look at it without the caller's lock: nor then */
     uint64_t uid;       /* of the peer, or the last one; 0: none yet */
     uint64_t attempt;
@@ -150,6 +151,7 @@ typedef struct fk_authority_table {
     uint32_t bucket_count; /* 0 or a power of two; as many deadlines fit */
     uint32_t count;
     uint32_t deferred_total;
+    uint32_t deferred_hearsay; /* of these */
     fk_deadlines deadlines;
 } fk_authority_table;
 
@@ -261,6 +263,12 @@ fk_authority *fk__authority_due(const fk_authority_table *table, fk_time now);
 void fk__authority_rest(fk_authority_table *table, fk_authority *authority);
 /* Somebody wants it: it is tried at once. Nothing happens if it does not rest. */
 void fk__authority_rouse(fk_authority_table *table, fk_authority *authority, fk_time now);
+
+/* Whoever sends us messages can put any senders into them, of systems that do not exist, and what is
+ * answered waits for them. So the caller sets is_hearsay in an authority that was made for nothing else:
+ * few envelopes wait for it, and of all that wait only a part for all such. This says that it is not
+ * hearsay any more: somebody here has named it. So does a handshake. */
+void fk__authority_vouch(fk_authority_table *table, fk_authority *authority);
 
 /* The peer `uid` says that it terminates: the end of its connection is no failure. It is believed once;
  * nobody who does so terminates twice. */

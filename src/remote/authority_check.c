@@ -34,6 +34,7 @@ static void authority_check_one(const fk_authority_table *table, const fk_author
     FK_ASSERT(a->state < FK_ASSOCIATION_COUNT);
     FK_ASSERT(!a->is_open || a->state == FK_ASSOCIATION_CONNECTED);
     FK_ASSERT(!a->is_open || a->uid != 0);
+    FK_ASSERT(!a->is_open || !a->is_hearsay);
     FK_ASSERT(!a->is_draining || a->is_open);
     FK_ASSERT(a->state != FK_ASSOCIATION_CONNECTED || a->is_mapped);
     FK_ASSERT(a->deferred.count == 0 || !a->is_open || a->is_draining);
@@ -54,15 +55,17 @@ static void authority_check_one(const fk_authority_table *table, const fk_author
 void fk__authority_table_check(const fk_authority_table *table)
 {
     uint32_t count = 0;
-    uint64_t deferred = 0;
+    uint64_t deferred = 0, hearsay = 0;
     for (const fk_authority *a = fk__authority_after(table, NULL); a != NULL;
          a = fk__authority_after(table, a), count++) {
         authority_check_one(table, a);
         deferred += a->deferred.count;
+        if (a->is_hearsay) hearsay += a->deferred.count;
     }
     FK_ASSERT(count == table->count);
     FK_ASSERT(count <= table->config.authorities_max);
     FK_ASSERT(deferred == table->deferred_total);
+    FK_ASSERT(hearsay == table->deferred_hearsay);
     FK_ASSERT(deferred <= table->config.deferred_total_max);
     fk__deadlines_check(&table->deadlines);
 }

@@ -5,11 +5,32 @@
 
 #include "base/safeguard.h"
 
+enum {
+    HEARSAY_MAX = 64, /* envelopes for one of them, at most */
+    HEARSAY_SHARE = 4 /* one part in so many of the total, for all */
+};
+
+void fk__authority_vouch(fk_authority_table *table, fk_authority *authority)
+{
+    if (!authority->is_hearsay) return;
+    FK_ASSERT(table->deferred_hearsay >= authority->deferred.count);
+    table->deferred_hearsay -= authority->deferred.count;
+    authority->is_hearsay = false;
+}
+
+static bool hearsay_has_room(const fk_authority_table *table, const fk_authority *authority)
+{
+    uint32_t share = table->config.deferred_total_max / HEARSAY_SHARE;
+    if (authority->deferred.count >= HEARSAY_MAX) return false;
+    return table->deferred_hearsay < share || share == 0;
+}
+
 static bool authority_has_room(const fk_authority_table *table, const fk_authority *authority)
 {
     if (FK_SAFEGUARD(DEFER_BOUND) && authority->deferred.count >= table->config.deferred_max) {
         return false;
     }
+    if (authority->is_hearsay && !hearsay_has_room(table, authority)) return false;
     return !FK_SAFEGUARD(DEFER_TOTAL) || table->deferred_total < table->config.deferred_total_max;
 }
 
@@ -23,6 +44,7 @@ static fk_err authority_defer(fk_authority_table *table, fk_authority *authority
     else
         fk__envelopes_put_first(&authority->deferred, envelope);
     table->deferred_total++;
+    if (authority->is_hearsay) table->deferred_hearsay++;
     return FK_OK;
 }
 

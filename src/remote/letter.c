@@ -187,6 +187,7 @@ static fk_err selection_put(fk_remote *remote, fk_local *local, const fk_path *p
     fk__remote_lock(remote);
     fk_err err = fk__remote_authority(remote, path, &effects, &authority);
     letter->path->authority = authority;
+    if (err == FK_OK) fk__authority_vouch(&remote->table, authority);
     fk_line *line = NULL;
     if (err == FK_OK && remote->driver != NULL) err = fk__line_get(remote, authority, &line);
     if (err == FK_OK && line == NULL) err = letter_put(remote, authority, letter);

@@ -138,6 +138,8 @@ static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *given
     fk_path_format(path, FK_FORM_FULL, text, size);
     fk__remote_lock(remote);
     fk_err err = fk__remote_authority(remote, path, &effects, &authority);
+    if (is_held && err == FK_OK) fk__authority_vouch(&remote->table, authority);
+    if (!is_held && effects.has_change) authority->is_hearsay = true;
     /* Who has sent something is referred to all the same, so that what is sent to it is refused like
      * all else (R3.5), and not lost as if it were to nobody. */
     bool is_out = err == FK_OK && authority->state == FK_ASSOCIATION_QUARANTINE;

@@ -152,3 +152,54 @@ TEST(envelopes_lists_join_and_split)
     for (int i = 0; i < 4; i++) CHECK(fk__envelopes_take(&two) == &l[i].link);
     CHECK(two.first == NULL && two.last == NULL && two.count == 0);
 }
+
+static fk_authority *hearsay(uint16_t port)
+{
+    fk_authority *a = other(port);
+    a->is_hearsay = true;
+    return a;
+}
+
+TEST(queue_of_hearsay_holds_64_until_somebody_vouches)
+{
+    desk_init(&d, NULL);
+    fk_authority *named = hearsay(1), *met = hearsay(2);
+    for (int i = 0; i < 64; i++) {
+        CHECK_OK(send_to(named));
+        CHECK_OK(send_to(met));
+    }
+    CHECK_ERR(send_to(named), FK_E_FULL);
+    CHECK_ERR(send_to(met), FK_E_FULL);
+    CHECK_U64(d.table.deferred_hearsay, 128);
+    fk__authority_vouch(&d.table, named);
+    for (int i = 64; i < 1024; i++) CHECK_OK(send_to(named));
+    CHECK_ERR(send_to(named), FK_E_FULL);
+    CHECK_OK(fk__authority_map(&d.table, met, FK_STR(""), 0, d.now));
+    fk_authority_event handshake = { .kind = FK_AUTHORITY_EVENT_HANDSHAKE, .uid = 5 };
+    CHECK(fk__authority_step(&d.table, met, &handshake, d.now, &d.fx) == DONE);
+    CHECK_U64(d.table.deferred_hearsay, 0);
+    CHECK_OK(send_to(met)); /* it is draining */
+    CHECK_U64(desk_fini(&d), 1024 + 65);
+}
+
+TEST(queues_of_hearsay_leave_three_quarters_to_others)
+{
+    desk_init(&d, &(fk_authority_config){ .deferred_total_max = 1000 });
+    for (uint16_t port = 1; port <= 3; port++) {
+        for (int i = 0; i < 64; i++) CHECK_OK(send_to(hearsay(port)));
+    }
+    fk_authority *fourth = hearsay(4);
+    for (int i = 0; i < 250 - 3 * 64; i++) CHECK_OK(send_to(fourth));
+    CHECK_ERR(send_to(fourth), FK_E_FULL);
+    CHECK_ERR(send_to(hearsay(5)), FK_E_FULL);
+    for (int i = 0; i < 750; i++) CHECK_OK(send_to(d.a));
+    CHECK_ERR(send_to(d.a), FK_E_FULL);
+    /* What is refused makes room. */
+    fk_authority_event asked = { .kind = FK_AUTHORITY_EVENT_QUARANTINE };
+    CHECK(fk__authority_step(&d.table, fourth, &asked, d.now, &d.fx) == DONE);
+    CHECK_U64(d.fx.refused.count, 58);
+    fk__authority_table_check(&d.table);
+    for (int i = 0; i < 58; i++) CHECK_OK(send_to(hearsay(5)));
+    CHECK_ERR(send_to(hearsay(5)), FK_E_FULL);
+    CHECK_U64(desk_fini(&d), 1000);
+}

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "fraktor/remote.h"
+#include "fraktor/select.h"
 #include "support/branch.h"
 
 static branch b;
@@ -77,5 +78,52 @@ TEST(driver_answers_to_the_quarantined_are_refused_and_told)
     CHECK_U64(b.r.letters.count, 6);
     CHECK_U64(b.invalid, 6);
     CHECK_STR(b.invalid_of, "fraktor.tcp://q@10.0.0.7:7");
+    branch_stop(&b);
+}
+
+/* Of one authority, by number. */
+static fk_ref named(uint32_t number)
+{
+    char path[64];
+    fk_ref ref;
+    snprintf(path, sizeof(path), "fraktor.tcp://z%u@10.0.0.9:9/user/x", (unsigned)number);
+    CHECK_OK(fk_resolve(b.r.sys, fk_str_of(path), &ref, NULL));
+    return ref;
+}
+
+TEST(driver_answers_to_invented_systems_leave_room_for_real_ones)
+{
+    begin((fk_remoting_config){ .deferred_total_max = 400 });
+    for (uint32_t i = 0; i < 10; i++) {
+        char sender[64];
+        snprintf(sender, sizeof(sender), "fraktor://z%u@10.0.0.9:9/user/x", (unsigned)i);
+        ask_as(sender, 70);
+    }
+    CHECK_U64(e.count, 700);
+    CHECK_U64(b.r.letters.of[FK_REASON_FULL], 600);
+    /* Whom a program here names has all the rest. */
+    fk_ref real = named(10);
+    for (int i = 0; i < 300; i++) CHECK_OK(fk_send(b.r.sys, real, FK_TEXT("x")));
+    CHECK_ERR(fk_send(b.r.sys, real, FK_TEXT("x")), FK_E_FULL);
+    branch_stop(&b);
+}
+
+TEST(driver_answers_to_a_system_that_was_named_wait_like_all_else)
+{
+    const char *sender = "fraktor://z0@10.0.0.9:9/user/x";
+    begin((fk_remoting_config){ 0 });
+    ask_as(sender, 70);
+    CHECK_U64(b.r.letters.of[FK_REASON_FULL], 6);
+    named(0);
+    ask_as(sender, 70);
+    CHECK_U64(b.r.letters.of[FK_REASON_FULL], 6);
+    ask_as("fraktor://z1@10.0.0.9:9/user/x", 64);
+    ask_as("fraktor://z2@10.0.0.9:9/user/x", 64);
+    CHECK_OK(fk_select_send(b.r.sys, FK_STR("fraktor.tcp://z1@10.0.0.9:9/user/*"), FK_TEXT("x")));
+    CHECK_OK(fk_authority_set_mapping(b.r.sys, FK_STR("fraktor.tcp://z2@10.0.0.9:9"),
+                                      FK_STR("10.0.0.9"), 9));
+    ask_as("fraktor://z1@10.0.0.9:9/user/x", 10);
+    ask_as("fraktor://z2@10.0.0.9:9/user/x", 10);
+    CHECK_U64(b.r.letters.of[FK_REASON_FULL], 6);
     branch_stop(&b);
 }
