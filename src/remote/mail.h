@@ -31,7 +31,7 @@ typedef struct fk_mail_config {
     const fk_codec *const *codecs; /* ends with NULL; may be NULL */
     uint64_t own_uid;
     uint32_t frame_max, frame_max_large;
-    bool is_trusting; /* peers may poison, kill and stop actors, and select below /system */
+    bool is_trusting; /* peers may poison and kill actors, and reach those below /system */
 } fk_mail_config;
 
 FK_MUST_USE fk_err fk__mail_create(fk_remote *remote, const fk_mail_config *config, fk_mail **out);
