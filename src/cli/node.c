@@ -10,6 +10,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { SECONDS_MAX = 100 * 86400, STOP_SECONDS = 30 };
@@ -37,7 +38,7 @@ static void help(void)
         "options:\n"
         "  --name SYSTEM         its name (demo)\n"
         "  --listen HOST:PORT    its address, as others know it (127.0.0.1:4001; port 0: any)\n"
-        "  --bind HOST[:PORT]    where it listens, if that is another place\n"
+        "  --bind HOST[:PORT]    where it listens; else at loopback, whatever its address is\n"
         "  --allow-unencrypted   listen where other machines can connect, without encryption\n"
         "  --pekko               Pekko's rules and schemes: pekko://SYSTEM@HOST:PORT\n"
         "  --trusting            others may poison and kill actors, and select below /system\n"
@@ -115,6 +116,28 @@ static void say_ready(fk_system *sys, bool json)
     fflush(stdout);
 }
 
+static bool is_loopback(const char *host)
+{
+    return strncmp(host, "127.", 4) == 0 || strcmp(host, "localhost") == 0 ||
+           strcmp(host, "[::1]") == 0;
+}
+
+/* It listens at loopback unless told otherwise, so an address of another kind is one that nobody
+ * reaches, except by a tunnel. */
+static void warn_unreachable(fk_system *sys, const node_options *options)
+{
+    char text[1024];
+    const char *host = options->listen.host;
+    if (options->bind.host[0] != '\0' || is_loopback(host)) return;
+    int len = snprintf(text, sizeof text,
+                       "it listens at loopback, so other machines cannot reach %s:%u; to let them:"
+                       " --bind %s --allow-unencrypted (nothing is encrypted)",
+                       host, (unsigned)fk_remoting_port(sys), host);
+    if (len > 0 && (size_t)len < sizeof text) {
+        fk_log(sys, FK_LEVEL_WARN, FK_REF_NONE, (fk_str){ text, (size_t)len });
+    }
+}
+
 static int run(node_options *options)
 {
     fk_system *sys = NULL;
@@ -131,6 +154,7 @@ static int run(node_options *options)
     if (err == FK_OK) err = node_actors_spawn(sys);
     if (err == FK_OK) err = fk_host_shutdown_on_signal(sys, &signals);
     if (err == FK_OK) {
+        warn_unreachable(sys, options);
         say_ready(sys, options->json);
         err = fk_shutdown_await(sys, FK_NEVER, &outcome);
         if (err == FK_OK) err = outcome;

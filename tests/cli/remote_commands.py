@@ -86,6 +86,28 @@ def test_somebody_else_there():
                "did not shake hands" in err, err)
 
 
+def node_log(*args):
+    """What a node says until it is ready."""
+    with subprocess.Popen([PROGRAM, "node", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as node:
+        line = node.stdout.readline()
+        node.terminate()
+        _, err = node.communicate(timeout=60)
+    expect(f"node {args} is ready", line.startswith(("ready ", '{"event":"ready"')), line + err)
+    return err
+
+
+def test_address_that_nobody_reaches():
+    for args, warns in ((["--listen", "10.9.9.9:0"], True),
+                        (["--listen", "10.9.9.9:0", "--json"], True),
+                        (["--listen", "127.0.0.1:0"], False),
+                        (["--listen", "localhost:0"], False),
+                        (["--listen", "10.9.9.9:0", "--bind", "127.0.0.1"], False)):
+        err = node_log(*args)
+        told = "cannot reach 10.9.9.9:" in err and "--bind 10.9.9.9 --allow-unencrypted" in err
+        expect(f"node {args}: warns {warns}", told == warns, err)
+
+
 def test_bad_path():
     for path in ("/user/echo", "fraktor://demo/user/echo", "http://h:1/", "fraktor.tcp://a@h:0/user/x"):
         code, out, err = run("ask", path, "hi")
