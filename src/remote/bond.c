@@ -130,11 +130,11 @@ void fk__parcels_free(fk_driver *driver, fk_envelopes *parcels)
     }
 }
 
-static void quarantine(fk_driver *driver, fk_line *line, uint64_t uid)
+static void quarantine(fk_driver *driver, fk_line *line, uint64_t uid, fk_authority_reason why)
 {
     fk_remote *remote = driver->remote;
     fk_authority_effects effects = { .authority = NULL };
-    fk_authority_event event = { .kind = FK_AUTHORITY_EVENT_QUARANTINE, .uid = uid };
+    fk_authority_event event = { .kind = FK_AUTHORITY_EVENT_QUARANTINE, .uid = uid, .why = why };
     fk__remote_lock(remote);
     (void)!fk__authority_step(&remote->table, line->authority, &event, driver->now, &effects);
     fk__line_follow(line);
@@ -153,7 +153,9 @@ void fk__bonds_outbox(fk_driver *driver, fk_line *line, fk_outbox_effects *effec
                                .reason = "a system message was not delivered" });
     }
     fk__parcels_free(driver, &effects->lost);
-    if (effects->despair != FK_OUTBOX_DESPAIR_NONE) quarantine(driver, line, effects->uid);
+    if (effects->despair != FK_OUTBOX_DESPAIR_NONE) {
+        quarantine(driver, line, effects->uid, FK_AUTHORITY_REASON_UNACKED);
+    }
     if (effects->has_unsent) fk__line_wake(driver, line);
     fk__driver_due(driver, fk__outbox_next(&line->outbox));
 }
@@ -244,7 +246,7 @@ static bool end_tell(fk_driver *driver, const fk_bond_ended *ended)
         bool is_known = len != 0 && len < sizeof(text);
         if (is_known && !death_send(driver, line, name, (fk_str){ text, len }, true)) return false;
     }
-    fk__remote_pin(driver->remote, watcher, false);
+    fk__remote_unpin(driver->remote, watcher);
     return true;
 }
 
@@ -284,7 +286,9 @@ static void act_on(fk_driver *driver, fk_watcher_effects *effects)
         fk_line *line = line_of(effects->node);
         if (effects->must_rewatch) rewatch(driver, line);
         if (effects->must_heartbeat) fk__line_owe(driver, line, FK_CONTROL_HEARTBEAT);
-        if (effects->must_quarantine) quarantine(driver, line, effects->uid);
+        if (effects->must_quarantine) {
+            quarantine(driver, line, effects->uid, FK_AUTHORITY_REASON_SILENT);
+        }
     }
     bool is_now = effects->node != NULL || FK_SAFEGUARD(ENDS_TOLD);
     if (effects->has_ended && is_now) ends_tell(driver);
@@ -424,12 +428,28 @@ static fk_subject *subject_get(fk_driver *driver, fk_ref ref)
     return subject;
 }
 
+/* A watch that cannot be kept is answered at once, as if nobody were there: the peer has made it, and
+ * its watcher is to be told once, whatever happens. Not to acknowledge it until there is room would hold
+ * up all that the peer says after it, and in the end it would quarantine us. */
+static bool watch_refuse(fk_driver *driver, fk_line *line, const fk_sysmsg_watch *watch,
+                         const char *reason)
+{
+    char buf[FK_ADDRESS_MAX];
+    fk__driver_scold(driver, FK_SCOLD_REFUSED,
+                     fk__remote_address(driver->remote, line->authority, buf), reason, UINT64_MAX);
+    return death_send(driver, line, watch->watchee.path, watch->watcher.path, false);
+}
+
 static bool hear_watch(fk_driver *driver, fk_line *line, const fk_sysmsg_watch *watch)
 {
+    static const char TOO_MANY[] = "a watch refused: too many of that system";
     fk_ref watchee, watcher;
     fk_err err = fk__mail_ref(driver->mail, driver->local, watch->watcher.path, &watcher);
     if (err == FK_E_NOMEM) return false;
-    if (err != FK_OK || fk_ref_is_none(watcher)) return true; /* a watcher that is nobody */
+    if (err == FK_E_LIMIT) return watch_refuse(driver, line, watch, TOO_MANY);
+    if (err != FK_OK || fk_ref_is_none(watcher)) {
+        return watch_refuse(driver, line, watch, "a watch refused: by nobody");
+    }
     err = fk__mail_ref(driver->mail, driver->local, watch->watchee.path, &watchee);
     const fk_cell *cell = err == FK_OK ? fk__cell_resolve(driver->remote->sys, watchee) : NULL;
     bool is_here = cell != NULL && (fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) == 0;
@@ -445,11 +465,16 @@ static bool hear_watch(fk_driver *driver, fk_line *line, const fk_sysmsg_watch *
     bool was_there =
         fk__bonds_find(&driver->watcher.bonds, FK_BOND_THEIRS, actor_number(watchee), number) != 0;
     if (was_there) return true;
+    err = fk__remote_pin(driver->remote, watcher, line->authority);
+    if (err == FK_E_LIMIT) return watch_refuse(driver, line, watch, TOO_MANY);
+    if (err != FK_OK) {
+        return watch_refuse(driver, line, watch, "a watch refused: in the name of another system");
+    }
     do {
         err = fk__watcher_watched(&driver->watcher, node, actor_number(watchee), number);
     } while (err == FK_E_FULL && bonds_grow(driver));
-    if (err == FK_OK) fk__remote_pin(driver->remote, watcher, true);
-    if (err == FK_E_LIMIT) quarantine(driver, line, line->uid); /* it asks for too much */
+    if (err != FK_OK) fk__remote_unpin(driver->remote, watcher);
+    if (err == FK_E_LIMIT) return watch_refuse(driver, line, watch, TOO_MANY);
     return err != FK_E_FULL;
 }
 
@@ -467,7 +492,7 @@ static bool hear_unwatch(fk_driver *driver, fk_line *line, const fk_sysmsg_watch
     fk__watcher_unwatched(&driver->watcher, &line->watching, actor_number(watchee), number);
     bool is_there =
         fk__bonds_find(&driver->watcher.bonds, FK_BOND_THEIRS, actor_number(watchee), number) != 0;
-    if (was_there && !is_there) fk__remote_pin(driver->remote, watcher, false);
+    if (was_there && !is_there) fk__remote_unpin(driver->remote, watcher);
     return true;
 }
 

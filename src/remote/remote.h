@@ -67,8 +67,10 @@ void fk__remote_replan(fk_remote *remote, fk_local *local);
 FK_MUST_USE fk_err fk__remote_meet(fk_remote *remote, fk_local *local, const fk_path *path,
                                    fk_ref *out);
 
-/* A proxy watches one more actor here, or one less. */
-void fk__remote_pin(fk_remote *remote, fk_ref ref, bool is_pinned);
+/* A proxy, which must be that authority's, watches one more actor here, or one less. FK_E_FORBIDDEN,
+ * FK_E_LIMIT: too many do. */
+FK_MUST_USE fk_err fk__remote_pin(fk_remote *remote, fk_ref ref, const fk_authority *authority);
+void fk__remote_unpin(fk_remote *remote, fk_ref ref);
 
 /* "fraktor.tcp://bank@10.0.0.7:2552", as an address is written. */
 #define FK_ADDRESS_MAX 544

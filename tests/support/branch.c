@@ -17,6 +17,7 @@ static void on_event(void *user, const fk_event *event)
     if (event->kind == FK_EVENT_AUTHORITY) {
         b->changes++;
         strncpy(b->to, event->to, sizeof(b->to) - 1);
+        strncpy(b->change, event->reason, sizeof(b->change) - 1);
     }
 }
 
