@@ -130,6 +130,19 @@ void fk__parcels_free(fk_driver *driver, fk_envelopes *parcels)
     }
 }
 
+/* Under the lock, while the system is quarantined: who watches there from the moment on in which that
+ * is lifted is not told of an end before it. */
+static void lost_tell(fk_driver *driver, fk_line *line)
+{
+    uint32_t cursor = 0;
+    uint64_t watchee;
+    if (line->authority->state != FK_ASSOCIATION_QUARANTINE || line->samples == NULL) return;
+    while ((watchee = fk__bonds_tell(&driver->watcher.bonds, &line->watching.bonds,
+                                     FK_BOND_END_LOST, &cursor)) != 0) {
+        fk__watch_remote_ended(driver->local, actor_ref(driver, watchee), true, true);
+    }
+}
+
 static void quarantine(fk_driver *driver, fk_line *line, uint64_t uid, fk_authority_reason why)
 {
     fk_remote *remote = driver->remote;
@@ -138,6 +151,7 @@ static void quarantine(fk_driver *driver, fk_line *line, uint64_t uid, fk_author
     fk__remote_lock(remote);
     (void)!fk__authority_step(&remote->table, line->authority, &event, driver->now, &effects);
     fk__line_follow(line);
+    lost_tell(driver, line);
     fk__remote_unlock(remote);
     fk__driver_act(driver, &effects);
 }
@@ -233,6 +247,7 @@ static bool end_tell(fk_driver *driver, const fk_bond_ended *ended)
     fk_line *line = line_of(FK_CONTAINER(ended->node, fk_watcher_node, bonds));
     fk_ref watchee = actor_ref(driver, ended->watchee);
     fk_ref watcher = actor_ref(driver, ended->watcher | BOND_HAS_UID);
+    if (ended->end == FK_BOND_END_NONE) return true;
     if (ended->end == FK_BOND_END_TERMINATED || ended->end == FK_BOND_END_LOST) {
         bool is_lost = ended->end == FK_BOND_END_LOST;
         fk__watch_remote_ended(driver->local, watchee, is_lost || driver->was_confirmed, is_lost);
@@ -319,6 +334,20 @@ void fk__bonds_lose(fk_driver *driver, fk_line *line)
     act_on(driver, &effects);
 }
 
+bool fk__bonds_put_out(fk_driver *driver, fk_line *line)
+{
+    fk_remote *remote = driver->remote;
+    fk_watcher_effects effects;
+    bool is_met = line->samples != NULL;
+    fk__remote_lock(remote);
+    bool is_out = line->authority->state == FK_ASSOCIATION_QUARANTINE;
+    if (is_out && is_met) fk__watcher_lose(&driver->watcher, &line->watching, &effects);
+    lost_tell(driver, line);
+    fk__remote_unlock(remote);
+    if (is_out && is_met) act_on(driver, &effects);
+    return is_out;
+}
+
 /* ---- ours ---------------------------------------------------------------------------------------------- */
 
 /* False: no memory. */
@@ -380,12 +409,11 @@ void fk__bonds_news(fk_driver *driver, fk_line *line)
                 fk__authority_map(&remote->table, line->authority, FK_STR(""), 0, driver->now);
             is_out = err != FK_OK && err != FK_E_NOMEM;
         }
+        /* Before a quarantine can be lifted: see lost_tell(). */
+        if (is_wanted && is_out) fk__watch_remote_ended(driver->local, ref, false, true);
         fk__remote_unlock(remote);
         if (proxy == NULL) return;
-        if (is_wanted && is_out) {
-            fk__watch_remote_ended(driver->local, ref, false, true);
-            continue;
-        }
+        if (is_wanted && is_out) continue;
         bool is_done = is_wanted ? watch_begin(driver, line, ref) : watch_end(driver, line, ref);
         if (is_done) continue;
         fk__remote_lock(remote);

@@ -218,25 +218,15 @@ static bool remote_watch(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref ref
     return is_there;
 }
 
-/* Those that are watched go by one after the other, each from the front to the back, so that the lock can
- * be left in between. Who is added meanwhile finds the quarantine by itself. */
+/* Under the lock: whoever watches from the moment on in which the quarantine is lifted is not told. */
 void fk__remote_lost(fk_remote *remote, fk_local *local, const fk_authority *authority)
 {
-    enum { AT_ONCE = 32 };
-    fk_ref lost[AT_ONCE];
     fk__remote_lock(remote);
-    uint32_t left = remote->proxies.watched.count;
-    while (left > 0) {
-        uint32_t count = 0;
-        for (; left > 0 && count < AT_ONCE; left--) {
-            const fk_remote_proxy *proxy = fk__proxies_next_watched(&remote->proxies);
-            if (proxy == NULL) break;
-            if (proxy->authority == authority) lost[count++] = proxy->ref;
-        }
-        fk__remote_unlock(remote);
-        for (uint32_t i = 0; i < count; i++) fk__watch_remote_ended(local, lost[i], false, true);
-        fk__remote_lock(remote);
-        if (remote->proxies.watched.count == 0) break;
+    bool is_out = authority->state == FK_ASSOCIATION_QUARANTINE;
+    for (uint32_t left = is_out ? remote->proxies.watched.count : 0; left > 0; left--) {
+        const fk_remote_proxy *proxy = fk__proxies_next_watched(&remote->proxies);
+        if (proxy->authority != authority) continue;
+        fk__watch_remote_ended(local, proxy->ref, false, true);
     }
     fk__remote_unlock(remote);
 }

@@ -94,13 +94,18 @@ static bool is_arrow(fk_tie_state from, fk_tie_state to, const char *reason)
     return false;
 }
 
-/* Which system was shut out is not said; it is the one that was met last. */
-static void shut(uint32_t station, uint32_t peer)
+static const fk_authority *authority_of(uint32_t station, uint32_t peer)
 {
     fk_remote *remote = fk__remote_of(fk__station[station].sys);
     fk_str host = fk_str_of(fk__station_host(peer));
     fk_authority_key key = { FK_STR("sim"), host, FK_STATION_PORT };
-    const fk_authority *authority = fk__authority_find(&remote->table, &key);
+    return fk__authority_find(&remote->table, &key);
+}
+
+/* Which system was shut out is not said; it is the one that was met last. */
+static void shut(uint32_t station, uint32_t peer)
+{
+    const fk_authority *authority = authority_of(station, peer);
     uint32_t whom, house;
     if (authority == NULL || authority->state != FK_ASSOCIATION_QUARANTINE) return;
     if (authority->uid == 0 || !fk__folk_find_uid(authority->uid, &whom, &house)) return;
@@ -210,6 +215,12 @@ bool fk__tie_has_shut(uint32_t station, uint32_t house, uint32_t whom, fk_time s
         if (at != 0 && at >= since) return true;
     }
     return false;
+}
+
+bool fk__tie_is_changing(uint32_t station, uint32_t peer)
+{
+    const fk_authority *authority = authority_of(station, peer);
+    return authority != NULL && authority->changes != t->tie[station][peer].changes;
 }
 
 bool fk__tie_is_shut(uint32_t a, uint32_t b)

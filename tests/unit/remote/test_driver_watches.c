@@ -321,6 +321,85 @@ TEST(driver_tells_watchers_once_when_the_peer_falls_silent)
     branch_stop(&b);
 }
 
+/* ---- a quarantine that is lifted at the worst moment ---------------------------------------------- */
+
+/* What another thread could do whenever the driver leaves the lock. */
+static struct {
+    void (*unlock)(void *ctx, fk_lock *lock);
+    uint32_t skip; /* so many times before that */
+    bool is_armed, was_told;
+    const watchman *w;
+} lift;
+
+/* The end has been told, is being told, or lies there for those who watch now: who is added later is
+ * none of these. */
+static bool is_told(const watchman *w)
+{
+    const fk_cell *cell = fk__slots_at(&b.r.sys->slots, w->whom.slot);
+    bool is_marked = fk__half_load(&cell->ended.word, FK_RELAXED) != 0;
+    return w->told != 0 || is_marked || cell->u.watchers == NULL;
+}
+
+static void unlock_and_lift(void *ctx, fk_lock *lock)
+{
+    static const fk_authority_key KEY = { { "b", 1 }, { "10.0.0.2", 8 }, 2 };
+    fk_remote *remote = fk__remote_of(b.r.sys);
+    lift.unlock(ctx, lock);
+    if (!lift.is_armed || lock != &remote->lock) return;
+    const fk_authority *authority = fk__authority_find(&remote->table, &KEY);
+    if (authority->state != FK_ASSOCIATION_QUARANTINE || lift.skip-- > 0) return;
+    lift.is_armed = false;
+    lift.was_told = is_told(lift.w);
+    CHECK_OK(fk_authority_override(b.r.sys, FK_STR("fraktor.tcp://b@10.0.0.2:2")));
+}
+
+typedef enum lift_way { LIFT_KNOWN, LIFT_NEW, LIFT_SILENT, LIFT_WAYS } lift_way;
+
+/* False: the driver does not leave the lock so often. */
+static bool lift_after(uint32_t skip, lift_way way)
+{
+    static watchman w;
+    branch_start(&b, (fk_remoting_config){ .heartbeat_pause = FK_SECONDS(3) });
+    branch_meet(&b);
+    if (way == LIFT_NEW) { /* the driver has not heard of it */
+        w = (watchman){ .whom = branch_there(&b) };
+        fk_props props = { .receive = watchman_receive, .state = &w };
+        CHECK_OK(fk_spawn(b.r.sys, FK_STR(""), &props, &w.self));
+        CHECK_OK(fk_send(b.r.sys, w.self, FK_MSG(num, 1)));
+        rig_run(&b.r);
+    } else {
+        watchman_begin(&w, branch_there(&b));
+        ack(1);
+    }
+    if (way != LIFT_SILENT) {
+        CHECK_OK(fk_authority_quarantine(b.r.sys, FK_STR("fraktor.tcp://b@10.0.0.2:2")));
+    }
+    lift.unlock = b.r.sys->mem.port.unlock;
+    lift.skip = skip;
+    lift.w = &w;
+    b.r.sys->mem.port.unlock = unlock_and_lift;
+    lift.is_armed = true;
+    for (int i = 0; i < 100 && lift.is_armed && way == LIFT_SILENT; i++) {
+        branch_pass(&b, FK_MILLIS(200));
+    }
+    cable_run(&b.c);
+    bool is_lifted = !lift.is_armed;
+    lift.is_armed = false;
+    b.r.sys->mem.port.unlock = lift.unlock;
+    CHECK_U64(w.told, is_lifted ? lift.was_told : 1);
+    branch_stop(&b);
+    return is_lifted;
+}
+
+TEST(driver_tells_of_no_end_after_a_quarantine_is_lifted)
+{
+    for (lift_way way = LIFT_KNOWN; way < LIFT_WAYS; way++) {
+        uint32_t skip = 0;
+        while (lift_after(skip, way)) skip++;
+        CHECK(skip >= 2);
+    }
+}
+
 TEST(driver_answers_a_peer_that_ends_and_tells_watchers_once)
 {
     static watchman w;
