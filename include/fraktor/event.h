@@ -34,6 +34,7 @@ typedef enum fk_reason {
     FK_REASON_NO_CODEC,          /* no codec writes its type, or reads what came */
     FK_REASON_MALFORMED,         /* its codec refused it */
     FK_REASON_TOO_LARGE,         /* for a frame */
+    FK_REASON_LIMIT,             /* too many systems, or references to their actors */
     FK_REASON_COUNT
 } fk_reason;
 

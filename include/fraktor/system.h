@@ -48,6 +48,8 @@ typedef struct fk_remoting_config {
     uint32_t connections_max;  /* that others make; 0: 1,024 */
     uint32_t half_open_max;    /* of these, without a handshake; 0: 64 */
     uint32_t watches_max;      /* of one system, in each direction; 0: 10,000 */
+    uint32_t references_max;   /* to actors that were only met, in messages; 0: 16,384 */
+    uint32_t watchers_max;     /* actors of one system that watch here; 0: an eighth of those */
     fk_time handshake_timeout; /* 0: 20 s; of those that others make, a quarter of that */
     fk_time reconnect_min, reconnect_max; /* delay between attempts; 0: 100 ms, 30 s */
     fk_time heartbeat_every;              /* of watched systems; 0: 1 s */

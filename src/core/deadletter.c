@@ -24,6 +24,7 @@ const char *fk_reason_name(fk_reason reason)
         [FK_REASON_NO_CODEC] = "no_codec",
         [FK_REASON_MALFORMED] = "malformed",
         [FK_REASON_TOO_LARGE] = "too_large",
+        [FK_REASON_LIMIT] = "limit",
     };
     return (unsigned)reason < FK_REASON_COUNT ? NAMES[reason] : "unknown";
 }

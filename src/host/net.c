@@ -241,6 +241,7 @@ static void on_sweep(uv_timer_t *timer)
     fk__net_enter(net);
     fk__net_resume_listener(net);
     fk__conns_sweep(net);
+    fk__lookups_run(net);
     fk__net_sweep(net);
 }
 
@@ -258,6 +259,12 @@ static fk_err loop_open(fk_net *net)
 {
     if (uv_loop_init(&net->loop) != 0) return FK_E_OS;
     if (uv_async_init(&net->loop, &net->async, on_async) != 0) {
+        uv_loop_close(&net->loop);
+        return FK_E_OS;
+    }
+    if (fk__lookups_init(net) != FK_OK) {
+        uv_close((uv_handle_t *)&net->async, NULL);
+        uv_run(&net->loop, UV_RUN_DEFAULT);
         uv_loop_close(&net->loop);
         return FK_E_OS;
     }
@@ -280,10 +287,11 @@ static void loop_close(fk_net *net)
         fk__conn_drop(conn, false);
     }
     fk__net_close_listener(net);
+    fk__lookups_fini(net);
     uv_close((uv_handle_t *)&net->async, NULL);
     uv_close((uv_handle_t *)&net->timer, NULL);
     uv_close((uv_handle_t *)&net->sweep, NULL);
-    /* Until the last handle is closed; a name that is being looked up is waited for. */
+    /* Until the last handle is closed. */
     while (uv_run(&net->loop, UV_RUN_DEFAULT) != 0) {
     }
     FK_ASSERT(net->conns == NULL);
@@ -307,6 +315,7 @@ fk_err fk__net_create(fk_system *sys, int listener, bool is_driven, fk_net **out
     net->next = net->now = fk__system_now(sys); /* the driver has not run yet */
     net->stall = FK_NET_STALL;
     net->leave = FK_NET_LEAVE;
+    net->lookup = FK_NET_LOOKUP;
     net->listener.fd = net->listener.spare = -1;
     net->transport = (fk_transport){
         net,

@@ -61,7 +61,7 @@ static void conn_forget(fk_conn *conn)
     if (*at == conn) *at = conn->bucket_next;
 }
 
-static void conn_deadline(fk_conn *conn, fk_time at)
+void fk__conn_deadline(fk_conn *conn, fk_time at)
 {
     fk_net *net = conn->net;
     if (conn->deadline != FK_NEVER) net->timed--;
@@ -127,13 +127,14 @@ fk_err fk__conn_attach(fk_conn *conn, int fd)
 void fk__conn_free(fk_conn *conn)
 {
     fk_net *net = conn->net;
-    if (conn->has_handle || conn->has_lookup) return; /* libuv's, for now */
+    if (conn->has_handle) return; /* libuv's, for now */
+    if (net->sweep_next == conn) net->sweep_next = conn->next;
     if (conn->prev != NULL)
         conn->prev->next = conn->next;
     else
         net->conns = conn->next;
     if (conn->next != NULL) conn->next->prev = conn->prev;
-    uv_freeaddrinfo(conn->found);
+    if (conn->found != NULL) freeaddrinfo(conn->found);
     fk__mem_free(&net->sys->mem, conn, sizeof(*conn));
 }
 
@@ -164,8 +165,8 @@ void fk__conn_drop(fk_conn *conn, bool by_reset)
     if (conn->state != FK_CONN_LEAVING) conn_forget(conn);
     conn->state = FK_CONN_CLOSED;
     conn->lent = NULL;
-    conn_deadline(conn, FK_NEVER);
-    if (conn->has_lookup) uv_cancel((uv_req_t *)&conn->lookup); /* if it can still be done */
+    fk__conn_deadline(conn, FK_NEVER);
+    fk__lookup_leave(conn);
     if (by_reset && conn->fd >= 0) {
         setsockopt(conn->fd, SOL_SOCKET, SO_LINGER, &NOTHING, sizeof(NOTHING));
     }
@@ -200,7 +201,7 @@ static void conn_close_gently(fk_conn *conn)
     conn_forget(conn);
     conn->state = FK_CONN_LEAVING;
     shutdown(conn->fd, SHUT_WR);
-    conn_deadline(conn, fk__time_add(conn->net->now, conn->net->leave));
+    fk__conn_deadline(conn, fk__time_add(conn->net->now, conn->net->leave));
     fk__conn_watch(conn);
 }
 
@@ -227,12 +228,13 @@ static void conn_leave(fk_conn *conn)
 
 void fk__conns_sweep(fk_net *net)
 {
-    fk_conn *next;
-    for (fk_conn *conn = net->conns; conn != NULL; conn = next) {
-        next = conn->next; /* stays: only libuv's callbacks free those that have a socket */
+    for (fk_conn *conn = net->conns; conn != NULL; conn = net->sweep_next) {
+        net->sweep_next = conn->next; /* or who is there when that one is gone */
         if (conn->deadline > net->now) continue;
         if (conn->state == FK_CONN_LEAVING)
             fk__conn_drop(conn, false);
+        else if (conn->state == FK_CONN_LOOKUP)
+            fk__conn_fail_with(conn, FK_E_OS, "its name was not found in time");
         else
             fk__conn_fail_with(conn, FK_E_OS, "the peer has not read for too long");
     }
@@ -294,7 +296,7 @@ bool fk__net_write(void *ctx, fk_conn_id id, const void *bytes, size_t len)
 
 void fk__conn_stall(fk_conn *conn)
 {
-    conn_deadline(conn, fk__time_add(conn->net->now, conn->net->stall));
+    fk__conn_deadline(conn, fk__time_add(conn->net->now, conn->net->stall));
     fk__conn_watch(conn);
 }
 
@@ -306,11 +308,11 @@ static void conn_write(fk_conn *conn)
     conn->lent += sent;
     conn->lent_len -= sent;
     if (conn->lent_len > 0) {
-        if (sent > 0) conn_deadline(conn, fk__time_add(net->now, net->stall));
+        if (sent > 0) fk__conn_deadline(conn, fk__time_add(net->now, net->stall));
         return;
     }
     conn->lent = NULL;
-    conn_deadline(conn, FK_NEVER);
+    fk__conn_deadline(conn, FK_NEVER);
     fk__conn_watch(conn);
     fk__driver_writable(net->driver, conn->id, net->now);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Connecting: to an address at once; to a name when it has been looked up, on a thread of libuv's
- * pool, trying its addresses in turn ("localhost" has two, and we listen at one of them).
+ * Connecting: to an address at once; to a name when it has been looked up (net_lookup.c), trying its
+ * addresses in turn ("localhost" has two, and we listen at one of them).
  */
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -68,45 +67,11 @@ void fk__conn_try_next(fk_conn *conn, int error)
     if (error != 0) fk__conn_try_next(conn, error);
 }
 
-/* ---- names -------------------------------------------------------------------------------------- */
-
-static void on_lookup(uv_getaddrinfo_t *lookup, int status, struct addrinfo *found)
-{
-    fk_conn *conn = lookup->data;
-    conn->has_lookup = false;
-    conn->found = found;
-    fk__net_enter(conn->net);
-    if (conn->state == FK_CONN_CLOSED) {
-        fk__conn_free(conn);
-    } else if (status != 0 || found == NULL) {
-        char text[128];
-        fk__conn_fail_with(conn, FK_E_OS, uv_strerror_r(status, text, sizeof(text)));
-    } else {
-        conn->candidate = found;
-        fk__conn_try_next(conn, 0);
-    }
-}
-
-static fk_err look_up(fk_conn *conn, const char *name, uint16_t port)
-{
-    static const struct addrinfo STREAMS = { .ai_socktype = SOCK_STREAM,
-                                             .ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV };
-    char service[8];
-    snprintf(service, sizeof(service), "%u", port);
-    conn->lookup.data = conn;
-    conn->state = FK_CONN_LOOKUP;
-    if (uv_getaddrinfo(&conn->net->loop, &conn->lookup, on_lookup, name, service, &STREAMS) != 0) {
-        return FK_E_OS;
-    }
-    conn->has_lookup = true;
-    return FK_OK;
-}
-
-fk_err fk__net_connect(void *ctx, fk_conn_id id, fk_str host, uint16_t port)
+fk_err fk__net_connect(void *ctx, fk_conn_id id, fk_str host, uint16_t port, bool is_wanted)
 {
     fk_net *net = ctx;
     fk_conn *conn;
-    char name[256];
+    char name[FK_NET_NAME];
     struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
     struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
     fk_err err;
@@ -119,7 +84,7 @@ fk_err fk__net_connect(void *ctx, fk_conn_id id, fk_str host, uint16_t port)
     else if (inet_pton(AF_INET6, name, &v6.sin6_addr) == 1)
         err = begin(conn, (struct sockaddr *)&v6, sizeof(v6)) == 0 ? FK_OK : FK_E_OS;
     else
-        err = look_up(conn, name, port);
+        err = fk__lookup_begin(conn, name, port, is_wanted ? FK_LOOKUP_WANTED : FK_LOOKUP_STRANGER);
     if (err != FK_OK) fk__conn_drop(conn, true);
     return err;
 }

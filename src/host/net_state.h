@@ -20,10 +20,12 @@
 enum {
     FK_NET_READ = 256 << 10, /* bytes at once */
     FK_NET_BUCKETS = 1024,
+    FK_NET_NAME = 256, /* bytes of a host's name, with the zero */
 };
 
-#define FK_NET_STALL FK_SECONDS(30) /* a lent write without progress for so long */
-#define FK_NET_LEAVE FK_SECONDS(3)  /* for the peer to end what we have ended */
+#define FK_NET_STALL  FK_SECONDS(30) /* a lent write without progress for so long */
+#define FK_NET_LEAVE  FK_SECONDS(3)  /* for the peer to end what we have ended */
+#define FK_NET_LOOKUP FK_SECONDS(10) /* for a name, with the time that it waits for its turn */
 
 typedef enum fk_conn_state {
     FK_CONN_LOOKUP = 0, /* the name is being looked up */
@@ -33,6 +35,10 @@ typedef enum fk_conn_state {
     FK_CONN_CLOSED,  /* waits for libuv to let go of it */
 } fk_conn_state;
 
+/* Who wants a name to be looked up, the most important one first. */
+typedef enum fk_lookup_of { FK_LOOKUP_WANTED = 0, FK_LOOKUP_STRANGER, FK_LOOKUP_WHO } fk_lookup_of;
+
+typedef struct fk_lookup fk_lookup;
 typedef struct fk_conn fk_conn;
 struct fk_conn {
     fk_net *net;
@@ -42,13 +48,11 @@ struct fk_conn {
     fk_conn_state state;
     int fd;           /* or -1 */
     bool has_handle;  /* libuv knows `poll` */
-    bool has_lookup;  /* libuv knows `lookup` */
-    uint16_t port;    /* to connect to, with a name */
     fk_time deadline; /* FK_NEVER: none */
     const char *lent; /* what is left of a write; NULL: nothing */
     size_t lent_len;
     uv_poll_t poll;
-    uv_getaddrinfo_t lookup;
+    fk_lookup *lookup;                /* of its name; NULL: none */
     struct addrinfo *found;           /* all addresses of a name ... */
     const struct addrinfo *candidate; /* ... and the one to try next */
 };
@@ -76,9 +80,16 @@ struct fk_net {
     fk_conn *unwatched; /* a borrower's write to it is not done; NULL: none */
     fk_conn *conns;
     fk_conn *bucket[FK_NET_BUCKETS];
-    uint32_t accepted; /* number of the last one */
-    uint32_t timed;    /* connections with a deadline */
-    fk_time stall, leave;
+    uint32_t accepted;   /* number of the last one */
+    uint32_t timed;      /* connections with a deadline */
+    fk_conn *sweep_next; /* the next one to be looked at, while that is done */
+    fk_time stall, leave, lookup;
+
+    struct {
+        uv_async_t async; /* one is done */
+        fk_lookup *waiting[FK_LOOKUP_WHO], *running;
+        uint32_t running_count[FK_LOOKUP_WHO];
+    } lookups;
 
     struct {
         int fd;    /* -1: none */
@@ -103,11 +114,22 @@ void fk__net_close_listener(fk_net *net);
 void fk__net_resume_listener(fk_net *net);
 
 /* net_connect.c: the transport's connect. */
-fk_err fk__net_connect(void *ctx, fk_conn_id id, fk_str host, uint16_t port);
+fk_err fk__net_connect(void *ctx, fk_conn_id id, fk_str host, uint16_t port, bool is_wanted);
 /* The socket says that it is connected, or not. */
 void fk__conn_connected(fk_conn *conn);
 /* One address has failed: the next one, or the end. */
 void fk__conn_try_next(fk_conn *conn, int error);
+
+/* net_lookup.c: its end is fk__conn_try_next(), or the connection's. */
+FK_MUST_USE fk_err fk__lookup_begin(fk_conn *conn, const char *name, uint16_t port,
+                                    fk_lookup_of who);
+/* The connection does not wait any more. */
+void fk__lookup_leave(fk_conn *conn);
+/* Begins those that wait, if they may. */
+void fk__lookups_run(fk_net *net);
+FK_MUST_USE fk_err fk__lookups_init(fk_net *net);
+/* When no connection is left. What is being looked up is left to itself. */
+void fk__lookups_fini(fk_net *net);
 
 /* net_conn.c */
 FK_MUST_USE fk_err fk__conn_create(fk_net *net, fk_conn_id id, fk_conn **out);
@@ -125,6 +147,8 @@ void fk__conn_fail(fk_conn *conn, int error);
 void fk__conn_fail_with(fk_conn *conn, fk_err err, const char *why);
 /* Its socket goes, the connection itself stays for another one. */
 void fk__conn_detach(fk_conn *conn);
+/* FK_NEVER: none any more. */
+void fk__conn_deadline(fk_conn *conn, fk_time at);
 /* Once it is closed; does nothing while libuv still knows it. */
 void fk__conn_free(fk_conn *conn);
 /* Closes what is past its deadline. */

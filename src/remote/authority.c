@@ -201,11 +201,11 @@ static fk_authority_result authority_on_dropped(fk_authority_table *table, fk_au
 
 /* ---- quarantine and its end ---------------------------------------------------------------- */
 
-static fk_authority_reason authority_reason_of(fk_authority_event_kind kind)
+static fk_authority_reason authority_reason_of(const fk_authority_event *event)
 {
-    if (kind == FK_AUTHORITY_EVENT_INVALID) return FK_AUTHORITY_REASON_INVALID;
-    return kind == FK_AUTHORITY_EVENT_NOTICE ? FK_AUTHORITY_REASON_NOTICE
-                                             : FK_AUTHORITY_REASON_ASKED;
+    if (event->kind == FK_AUTHORITY_EVENT_INVALID) return FK_AUTHORITY_REASON_INVALID;
+    if (event->kind == FK_AUTHORITY_EVENT_NOTICE) return FK_AUTHORITY_REASON_NOTICE;
+    return event->why != 0 ? event->why : FK_AUTHORITY_REASON_ASKED;
 }
 
 static fk_authority_result authority_on_quarantine(fk_authority_table *table, fk_authority *a,
@@ -222,7 +222,7 @@ static fk_authority_result authority_on_quarantine(fk_authority_table *table, fk
     if (a->state == FK_ASSOCIATION_UNRESOLVED && event->kind != FK_AUTHORITY_EVENT_QUARANTINE) {
         return FK_AUTHORITY_RESULT_STATE;
     }
-    authority_quarantine(table, a, authority_reason_of(event->kind), now, fx);
+    authority_quarantine(table, a, authority_reason_of(event), now, fx);
     return FK_AUTHORITY_RESULT_DONE;
 }
 

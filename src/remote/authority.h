@@ -59,6 +59,8 @@ typedef enum fk_association {
     X(INVALID, "invalid association")                                                              \
     X(NOTICE, "quarantined by the peer")                                                           \
     X(ASKED, "asked for")                                                                          \
+    X(SILENT, "silent for too long")                                                               \
+    X(UNACKED, "system messages were not acknowledged")                                            \
     X(REFUSED, "handshake refused by the peer")                                                    \
     X(OLD_UID, "handshake with a quarantined system")                                              \
     X(GAVE_UP, "reconnecting failed for too long")                                                 \
@@ -134,7 +136,10 @@ struct fk_authority {
     /* The caller's references to its actors, and how many of these must stay (remote/proxies.h). */
     struct fk_remote_proxy *proxies;
     uint32_t proxies_staying;
-    fk_authority *chain; /* next in its bucket */
+    struct fk_remote_proxy *idle_oldest, *idle_newest; /* of those that may give way, by use */
+    uint32_t proxies_met, proxies_pinned;
+    uint32_t proxies_held; /* that a program here has asked for */
+    fk_authority *chain;   /* next in its bucket */
     uint64_t hash;
     fk_authority_key key; /* system and host are in text */
     fk_str text;          /* "system@host:port" */
@@ -165,7 +170,7 @@ typedef enum fk_authority_event_kind {
     FK_AUTHORITY_EVENT_DROPPED,    /* the transport to `uid`, which was open */
     FK_AUTHORITY_EVENT_INVALID,    /* the association with `uid` is found invalid */
     FK_AUTHORITY_EVENT_NOTICE,     /* `uid` says that it has quarantined us */
-    FK_AUTHORITY_EVENT_QUARANTINE, /* asked for, by a person or a part of this system */
+    FK_AUTHORITY_EVENT_QUARANTINE, /* by a person, or by a part of this system, which says why */
     FK_AUTHORITY_EVENT_OVERRIDE,   /* an end to the quarantine is asked for */
     FK_AUTHORITY_EVENT_COUNT
 } fk_authority_event_kind;
@@ -175,7 +180,8 @@ typedef struct fk_authority_event {
     uint64_t uid; /* of the peer's system. For INVALID, NOTICE, QUARANTINE 0 means whoever it is
                      now; under Pekko's rules that is ignored */
     uint64_t attempt;
-    bool force; /* with OVERRIDE: the uid that was quarantined may come back */
+    bool force;              /* with OVERRIDE: the uid that was quarantined may come back */
+    fk_authority_reason why; /* with QUARANTINE: 0 means that somebody asked for it */
 } fk_authority_event;
 
 typedef enum fk_authority_result {

@@ -130,14 +130,28 @@ void fk__parcels_free(fk_driver *driver, fk_envelopes *parcels)
     }
 }
 
-static void quarantine(fk_driver *driver, fk_line *line, uint64_t uid)
+/* Under the lock, while the system is quarantined: who watches there from the moment on in which that
+ * is lifted is not told of an end before it. */
+static void lost_tell(fk_driver *driver, fk_line *line)
+{
+    uint32_t cursor = 0;
+    uint64_t watchee;
+    if (line->authority->state != FK_ASSOCIATION_QUARANTINE || line->samples == NULL) return;
+    while ((watchee = fk__bonds_tell(&driver->watcher.bonds, &line->watching.bonds,
+                                     FK_BOND_END_LOST, &cursor)) != 0) {
+        fk__watch_remote_ended(driver->local, actor_ref(driver, watchee), true, true);
+    }
+}
+
+static void quarantine(fk_driver *driver, fk_line *line, uint64_t uid, fk_authority_reason why)
 {
     fk_remote *remote = driver->remote;
     fk_authority_effects effects = { .authority = NULL };
-    fk_authority_event event = { .kind = FK_AUTHORITY_EVENT_QUARANTINE, .uid = uid };
+    fk_authority_event event = { .kind = FK_AUTHORITY_EVENT_QUARANTINE, .uid = uid, .why = why };
     fk__remote_lock(remote);
     (void)!fk__authority_step(&remote->table, line->authority, &event, driver->now, &effects);
     fk__line_follow(line);
+    lost_tell(driver, line);
     fk__remote_unlock(remote);
     fk__driver_act(driver, &effects);
 }
@@ -153,7 +167,9 @@ void fk__bonds_outbox(fk_driver *driver, fk_line *line, fk_outbox_effects *effec
                                .reason = "a system message was not delivered" });
     }
     fk__parcels_free(driver, &effects->lost);
-    if (effects->despair != FK_OUTBOX_DESPAIR_NONE) quarantine(driver, line, effects->uid);
+    if (effects->despair != FK_OUTBOX_DESPAIR_NONE) {
+        quarantine(driver, line, effects->uid, FK_AUTHORITY_REASON_UNACKED);
+    }
     if (effects->has_unsent) fk__line_wake(driver, line);
     fk__driver_due(driver, fk__outbox_next(&line->outbox));
 }
@@ -231,6 +247,7 @@ static bool end_tell(fk_driver *driver, const fk_bond_ended *ended)
     fk_line *line = line_of(FK_CONTAINER(ended->node, fk_watcher_node, bonds));
     fk_ref watchee = actor_ref(driver, ended->watchee);
     fk_ref watcher = actor_ref(driver, ended->watcher | BOND_HAS_UID);
+    if (ended->end == FK_BOND_END_NONE) return true;
     if (ended->end == FK_BOND_END_TERMINATED || ended->end == FK_BOND_END_LOST) {
         bool is_lost = ended->end == FK_BOND_END_LOST;
         fk__watch_remote_ended(driver->local, watchee, is_lost || driver->was_confirmed, is_lost);
@@ -244,7 +261,7 @@ static bool end_tell(fk_driver *driver, const fk_bond_ended *ended)
         bool is_known = len != 0 && len < sizeof(text);
         if (is_known && !death_send(driver, line, name, (fk_str){ text, len }, true)) return false;
     }
-    fk__remote_pin(driver->remote, watcher, false);
+    fk__remote_unpin(driver->remote, watcher);
     return true;
 }
 
@@ -284,7 +301,9 @@ static void act_on(fk_driver *driver, fk_watcher_effects *effects)
         fk_line *line = line_of(effects->node);
         if (effects->must_rewatch) rewatch(driver, line);
         if (effects->must_heartbeat) fk__line_owe(driver, line, FK_CONTROL_HEARTBEAT);
-        if (effects->must_quarantine) quarantine(driver, line, effects->uid);
+        if (effects->must_quarantine) {
+            quarantine(driver, line, effects->uid, FK_AUTHORITY_REASON_SILENT);
+        }
     }
     bool is_now = effects->node != NULL || FK_SAFEGUARD(ENDS_TOLD);
     if (effects->has_ended && is_now) ends_tell(driver);
@@ -313,6 +332,20 @@ void fk__bonds_lose(fk_driver *driver, fk_line *line)
     if (line->samples == NULL) return;
     fk__watcher_lose(&driver->watcher, &line->watching, &effects);
     act_on(driver, &effects);
+}
+
+bool fk__bonds_put_out(fk_driver *driver, fk_line *line)
+{
+    fk_remote *remote = driver->remote;
+    fk_watcher_effects effects;
+    bool is_met = line->samples != NULL;
+    fk__remote_lock(remote);
+    bool is_out = line->authority->state == FK_ASSOCIATION_QUARANTINE;
+    if (is_out && is_met) fk__watcher_lose(&driver->watcher, &line->watching, &effects);
+    lost_tell(driver, line);
+    fk__remote_unlock(remote);
+    if (is_out && is_met) act_on(driver, &effects);
+    return is_out;
 }
 
 /* ---- ours ---------------------------------------------------------------------------------------------- */
@@ -376,12 +409,11 @@ void fk__bonds_news(fk_driver *driver, fk_line *line)
                 fk__authority_map(&remote->table, line->authority, FK_STR(""), 0, driver->now);
             is_out = err != FK_OK && err != FK_E_NOMEM;
         }
+        /* Before a quarantine can be lifted: see lost_tell(). */
+        if (is_wanted && is_out) fk__watch_remote_ended(driver->local, ref, false, true);
         fk__remote_unlock(remote);
         if (proxy == NULL) return;
-        if (is_wanted && is_out) {
-            fk__watch_remote_ended(driver->local, ref, false, true);
-            continue;
-        }
+        if (is_wanted && is_out) continue;
         bool is_done = is_wanted ? watch_begin(driver, line, ref) : watch_end(driver, line, ref);
         if (is_done) continue;
         fk__remote_lock(remote);
@@ -424,12 +456,28 @@ static fk_subject *subject_get(fk_driver *driver, fk_ref ref)
     return subject;
 }
 
+/* A watch that cannot be kept is answered at once, as if nobody were there: the peer has made it, and
+ * its watcher is to be told once, whatever happens. Not to acknowledge it until there is room would hold
+ * up all that the peer says after it, and in the end it would quarantine us. */
+static bool watch_refuse(fk_driver *driver, fk_line *line, const fk_sysmsg_watch *watch,
+                         const char *reason)
+{
+    char buf[FK_ADDRESS_MAX];
+    fk__driver_scold(driver, FK_SCOLD_REFUSED,
+                     fk__remote_address(driver->remote, line->authority, buf), reason, UINT64_MAX);
+    return death_send(driver, line, watch->watchee.path, watch->watcher.path, false);
+}
+
 static bool hear_watch(fk_driver *driver, fk_line *line, const fk_sysmsg_watch *watch)
 {
+    static const char TOO_MANY[] = "a watch refused: too many of that system";
     fk_ref watchee, watcher;
     fk_err err = fk__mail_ref(driver->mail, driver->local, watch->watcher.path, &watcher);
     if (err == FK_E_NOMEM) return false;
-    if (err != FK_OK || fk_ref_is_none(watcher)) return true; /* a watcher that is nobody */
+    if (err == FK_E_LIMIT) return watch_refuse(driver, line, watch, TOO_MANY);
+    if (err != FK_OK || fk_ref_is_none(watcher)) {
+        return watch_refuse(driver, line, watch, "a watch refused: by nobody");
+    }
     err = fk__mail_ref(driver->mail, driver->local, watch->watchee.path, &watchee);
     const fk_cell *cell = err == FK_OK ? fk__cell_resolve(driver->remote->sys, watchee) : NULL;
     bool is_here = cell != NULL && (fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) == 0;
@@ -445,11 +493,16 @@ static bool hear_watch(fk_driver *driver, fk_line *line, const fk_sysmsg_watch *
     bool was_there =
         fk__bonds_find(&driver->watcher.bonds, FK_BOND_THEIRS, actor_number(watchee), number) != 0;
     if (was_there) return true;
+    err = fk__remote_pin(driver->remote, watcher, line->authority);
+    if (err == FK_E_LIMIT) return watch_refuse(driver, line, watch, TOO_MANY);
+    if (err != FK_OK) {
+        return watch_refuse(driver, line, watch, "a watch refused: in the name of another system");
+    }
     do {
         err = fk__watcher_watched(&driver->watcher, node, actor_number(watchee), number);
     } while (err == FK_E_FULL && bonds_grow(driver));
-    if (err == FK_OK) fk__remote_pin(driver->remote, watcher, true);
-    if (err == FK_E_LIMIT) quarantine(driver, line, line->uid); /* it asks for too much */
+    if (err != FK_OK) fk__remote_unpin(driver->remote, watcher);
+    if (err == FK_E_LIMIT) return watch_refuse(driver, line, watch, TOO_MANY);
     return err != FK_E_FULL;
 }
 
@@ -467,7 +520,7 @@ static bool hear_unwatch(fk_driver *driver, fk_line *line, const fk_sysmsg_watch
     fk__watcher_unwatched(&driver->watcher, &line->watching, actor_number(watchee), number);
     bool is_there =
         fk__bonds_find(&driver->watcher.bonds, FK_BOND_THEIRS, actor_number(watchee), number) != 0;
-    if (was_there && !is_there) fk__remote_pin(driver->remote, watcher, false);
+    if (was_there && !is_there) fk__remote_unpin(driver->remote, watcher);
     return true;
 }
 

@@ -229,6 +229,19 @@ void fk__bonds_end_node(fk_bonds *bonds, fk_bond_node *node, fk_bond_side side, 
     while (node->list[side].first != 0) fk__bonds_end(bonds, node->list[side].first, end);
 }
 
+uint64_t fk__bonds_tell(fk_bonds *bonds, const fk_bond_node *node, fk_bond_end end,
+                        uint32_t *cursor)
+{
+    uint32_t i = *cursor == 0 ? bonds->ended_first : bonds->bond[*cursor].chain;
+    while (i != 0 && (bonds->bond[i].node != node || bonds->bond[i].end != end)) {
+        i = bonds->bond[i].chain;
+    }
+    *cursor = i;
+    if (i == 0) return 0;
+    bonds->bond[i].end = FK_BOND_END_NONE;
+    return bonds->bond[i].watchee;
+}
+
 bool fk__bonds_take(fk_bonds *bonds, fk_bond_ended *out)
 {
     uint32_t index = bonds->ended_first;

@@ -25,7 +25,7 @@ typedef enum fk_bond_side {
 } fk_bond_side;
 
 typedef enum fk_bond_end {
-    FK_BOND_END_NONE = 0,
+    FK_BOND_END_NONE = 0,   /* it has not, or has been told before it was taken */
     FK_BOND_END_TERMINATED, /* ours: the watchee has stopped; tell the watcher */
     FK_BOND_END_LOST,       /* ours: its node is gone; tell the watcher (AddressTerminated) */
     FK_BOND_END_STOPPED,    /* theirs: the watchee has stopped; tell the node */
@@ -96,6 +96,10 @@ void fk__bonds_end(fk_bonds *bonds, uint32_t index, fk_bond_end end);
 void fk__bonds_end_watchee(fk_bonds *bonds, uint32_t head, fk_bond_end end);
 void fk__bonds_end_node(fk_bonds *bonds, fk_bond_node *node, fk_bond_side side, fk_bond_end end);
 
+/* The next of a node that has ended so and is not taken yet: who is told now, and is taken with
+ * FK_BOND_END_NONE. *cursor begins at 0; 0: that was all. */
+uint64_t fk__bonds_tell(fk_bonds *bonds, const fk_bond_node *node, fk_bond_end end,
+                        uint32_t *cursor);
 /* The next one that has ended, oldest first; false: there is none. */
 FK_MUST_USE bool fk__bonds_take(fk_bonds *bonds, fk_bond_ended *out);
 

@@ -31,6 +31,8 @@ static bool config_connections(fk_remoting_config *c)
     config_number(&c->half_open_max, c->connections_max < 64 ? c->connections_max : 64);
     config_number(&c->outbound_max, 16384);
     config_number(&c->watches_max, 10000);
+    config_number(&c->references_max, 16384);
+    config_number(&c->watchers_max, (c->references_max + 7) / 8);
     return c->half_open_max <= c->connections_max;
 }
 

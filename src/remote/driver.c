@@ -226,12 +226,12 @@ void fk__driver_act(fk_driver *driver, fk_authority_effects *effects)
 static void put_out(fk_driver *driver, fk_line *line)
 {
     fk_outbox_effects effects;
+    if (!fk__bonds_put_out(driver, line)) return;
     line->is_out = true;
     (void)!fk__outbox_step(
         &line->outbox, &(fk_outbox_event){ .kind = FK_OUTBOX_EVENT_QUARANTINED, .uid = line->uid },
         driver->now, &effects);
     fk__bonds_outbox(driver, line, &effects);
-    fk__bonds_lose(driver, line);
     for (uint32_t kind = FK_STREAM_ORDINARY; kind < FK_STREAM_COUNT; kind++) {
         fk__stream_close(driver, &line->stream[kind], false);
     }

@@ -82,7 +82,7 @@ static inline fk_err envelope_texts(const fk_mail_peer *peer, const fk_wire_enve
     return name_text(peer->manifests_in, e->manifest_table, &e->manifest, manifest);
 }
 
-/* False: there is no memory to say who sent it. */
+/* False: it cannot be said who sent it, for want of memory or room. */
 static inline bool arrival_name(fk_arrival *a, fk_str sender)
 {
     fk__names_in(&a->way, a->to_text, true, &a->to);
@@ -137,7 +137,9 @@ fk_err fk__mail_read(fk_mail *mail, fk_local *local, fk_mail_peer *peer, const f
     fk_err err = envelope_texts(peer, envelope, &a.to_text, &sender, &payload.manifest);
     if (FK_UNLIKELY(err != FK_OK)) return arrival_lost(&a, envelope, err);
     if (FK_UNLIKELY(!arrival_name(&a, sender))) {
-        fk__arrival_refuse(&a, FK_REASON_NO_MEMORY, &payload, "no reference to its sender");
+        bool is_limit = a.sender.err == FK_E_LIMIT;
+        fk__arrival_refuse(&a, is_limit ? FK_REASON_LIMIT : FK_REASON_NO_MEMORY, &payload,
+                           "no reference to its sender");
         return FK_OK;
     }
     if (FK_UNLIKELY(envelope->serializer == FK_SERIALIZER_SELECTION)) {

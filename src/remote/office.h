@@ -227,6 +227,8 @@ FK_MUST_USE bool fk__bonds_hear(fk_driver *driver, fk_line *line, fk_str message
 void fk__bonds_renewed(fk_driver *driver, fk_line *line);
 void fk__bonds_reply(fk_driver *driver, fk_line *line);
 void fk__bonds_lose(fk_driver *driver, fk_line *line);
+/* The system is quarantined, and so gone for good. False: it is not any more. */
+FK_MUST_USE bool fk__bonds_put_out(fk_driver *driver, fk_line *line);
 void fk__bonds_tick(fk_driver *driver);
 /* What the outbox says. */
 void fk__bonds_outbox(fk_driver *driver, fk_line *line, fk_outbox_effects *effects);

@@ -3,12 +3,19 @@
 
 #include "core/spawn.h"
 
-enum { HELD_MAX = 65536, MET_MAX = 16384, PROXY_BUCKETS = 4096 };
+enum { HELD_MAX = 65536, KEPT_MAX = 65536, MET_MAX = 16384, PROXY_BUCKETS = 4096 };
+enum { PINS_OF_ONE = 8, PINS_OF_ALL = 2 }; /* one part in so many of those that are met */
 
-fk_err fk__proxies_init(fk_proxies *proxies, fk_system *sys)
+fk_err fk__proxies_init(fk_proxies *proxies, fk_system *sys, uint32_t met_max, uint32_t pins_max)
 {
     void *memory;
-    *proxies = (fk_proxies){ .sys = sys, .held_max = HELD_MAX, .met_max = MET_MAX };
+    if (met_max == 0) met_max = MET_MAX;
+    if (pins_max == 0) pins_max = (met_max + PINS_OF_ONE - 1) / PINS_OF_ONE;
+    *proxies = (fk_proxies){ .sys = sys,
+                             .held_max = HELD_MAX,
+                             .kept_max = KEPT_MAX,
+                             .met_max = met_max,
+                             .pins_max = pins_max };
     size_t size = PROXY_BUCKETS * sizeof(fk_remote_proxy *);
     FK_TRY(fk__mem_alloc(&sys->mem, size, FK_SITE("table of remote references"), &memory));
     memset(memory, 0, size);
@@ -84,6 +91,50 @@ static void queue_put(fk_proxy_queue *queue, fk_remote_proxy *proxy)
     proxy->queue = queue;
 }
 
+/* Among those of the same authority that may give way. */
+static void kin_remove(fk_remote_proxy *proxy)
+{
+    fk_authority *a = proxy->authority;
+    *(proxy->kin_older != NULL ? &proxy->kin_older->kin_newer : &a->idle_oldest) = proxy->kin_newer;
+    *(proxy->kin_newer != NULL ? &proxy->kin_newer->kin_older : &a->idle_newest) = proxy->kin_older;
+    proxy->kin_older = proxy->kin_newer = NULL;
+}
+
+static void kin_put(fk_remote_proxy *proxy)
+{
+    fk_authority *a = proxy->authority;
+    proxy->kin_older = a->idle_newest;
+    *(a->idle_newest != NULL ? &a->idle_newest->kin_newer : &a->idle_oldest) = proxy;
+    a->idle_newest = proxy;
+}
+
+static void idle_remove(fk_proxies *proxies, fk_remote_proxy *proxy)
+{
+    if (proxy->queue == &proxies->idle) kin_remove(proxy);
+    queue_remove(proxy);
+}
+
+static uint32_t *proxy_class(fk_proxies *proxies, const fk_remote_proxy *proxy)
+{
+    if (proxy->is_held) return &proxies->held;
+    return proxy->is_watched || proxy->has_news ? &proxies->kept : &proxies->met;
+}
+
+/* It counts there from now on; NULL: nowhere. */
+static void proxy_count(fk_proxies *proxies, fk_remote_proxy *proxy, uint32_t *count)
+{
+    fk_authority *a = proxy->authority;
+    if (proxy->count == count) return;
+    if (proxy->count != NULL) (*proxy->count)--;
+    if (count != NULL) (*count)++;
+    a->proxies_met += (count == &proxies->met) - (uint32_t)(proxy->count == &proxies->met);
+    a->proxies_held += (count == &proxies->held) - (uint32_t)(proxy->count == &proxies->held);
+    proxy->count = count;
+    bool is_largest = proxies->largest == NULL || a->proxies_met > proxies->largest->proxies_met;
+    if (is_largest && a->proxies_met != 0) proxies->largest = a;
+    if (proxies->largest == a && a->proxies_met == 0) proxies->largest = NULL;
+}
+
 static bool proxy_stays(const fk_remote_proxy *proxy)
 {
     return proxy->is_held || proxy->is_watched || proxy->has_news || proxy->is_worn ||
@@ -94,11 +145,13 @@ static bool proxy_stays(const fk_remote_proxy *proxy)
 static void proxy_queue(fk_proxies *proxies, fk_remote_proxy *proxy)
 {
     bool stays = proxy_stays(proxy);
-    queue_remove(proxy);
-    if (proxy->is_watched)
-        queue_put(&proxies->watched, proxy);
-    else if (!stays)
+    idle_remove(proxies, proxy);
+    if (proxy->is_watched) queue_put(&proxies->watched, proxy);
+    if (!stays) {
         queue_put(&proxies->idle, proxy);
+        kin_put(proxy);
+    }
+    proxy_count(proxies, proxy, proxy_class(proxies, proxy));
     if (stays == proxy->is_staying) return;
     proxy->is_staying = stays;
     proxy->authority->proxies_staying += stays ? 1 : (uint32_t)-1;
@@ -187,62 +240,67 @@ static bool proxy_close(fk_proxies *proxies, fk_remote_proxy *proxy)
     proxy->is_worn = !fk__proxy_reopen(proxies->sys, &proxy->ref);
     proxy_queue(proxies, proxy);
     if (proxy->is_worn) return false;
-    queue_remove(proxy);
+    idle_remove(proxies, proxy);
     bucket_remove(proxies, proxy);
+    proxy_count(proxies, proxy, NULL);
     authority_detach(proxy);
-    proxies->met--;
+    proxy->next = proxies->spare;
+    proxies->spare = proxy;
     return true;
 }
 
-/* The one that is unused for the longest time. */
-static fk_err proxy_give_way(fk_proxies *proxies, size_t len, fk_remote_proxy **out)
+/* Of these three the one with most: who has the reference that is unused for the longest time, who
+ * had most when that was last looked at, and who wants another one. */
+static fk_remote_proxy *proxy_to_go(const fk_proxies *proxies, const fk_authority *authority)
 {
-    fk_remote_proxy *proxy;
-    while ((proxy = proxies->idle.oldest) != NULL) {
+    fk_remote_proxy *oldest = proxies->idle.oldest;
+    if (oldest == NULL) return NULL;
+    const fk_authority *who = oldest->authority, *largest = proxies->largest;
+    bool is_more = largest != NULL && largest->proxies_met > who->proxies_met;
+    if (is_more && largest->idle_oldest != NULL) who = largest;
+    is_more = authority->proxies_met > who->proxies_met;
+    if (is_more && authority->idle_oldest != NULL) who = authority;
+    return who->idle_oldest;
+}
+
+/* The last one to go is the first of those that are spare, and has room for the text. */
+static fk_err proxies_room(fk_proxies *proxies, size_t len, const fk_authority *authority)
+{
+    while (proxies->met >= proxies->met_max) {
+        fk_remote_proxy *proxy = proxy_to_go(proxies, authority);
+        if (proxy == NULL) return FK_E_LIMIT;
         FK_TRY(text_reserve(&proxies->sys->mem, proxy, len));
-        if (!proxy_close(proxies, proxy)) continue;
-        *out = proxy;
-        return FK_OK;
+        (void)!proxy_close(proxies, proxy);
     }
-    return FK_E_LIMIT;
+    return FK_OK;
 }
 
 bool fk__proxies_retire(fk_proxies *proxies, fk_authority *authority)
 {
     while (authority->proxies != NULL) {
-        fk_remote_proxy *proxy = authority->proxies;
-        if (!proxy_close(proxies, proxy)) return false;
-        proxy->next = proxies->spare;
-        proxies->spare = proxy;
+        if (!proxy_close(proxies, authority->proxies)) return false;
     }
     return true;
 }
 
-static fk_err proxy_add(fk_proxies *proxies, fk_local *local, fk_str path, bool is_held,
-                        fk_remote_proxy **out)
+static fk_err proxy_add(fk_proxies *proxies, fk_local *local, fk_str path,
+                        const fk_authority *authority, bool is_held, fk_remote_proxy **out)
 {
     if (is_held && proxies->held >= proxies->held_max) return FK_E_LIMIT;
-    bool is_full = !is_held && proxies->met >= proxies->met_max;
-    FK_TRY(is_full ? proxy_give_way(proxies, path.len, out)
-                   : proxy_create(proxies, local, path.len, out));
+    if (!is_held) FK_TRY(proxies_room(proxies, path.len, authority));
+    FK_TRY(proxy_create(proxies, local, path.len, out));
     fk_remote_proxy *proxy = *out;
     memcpy(proxy->text, path.ptr, path.len);
     proxy->proxy.path = (fk_str){ proxy->text, path.len };
     proxy->is_held = is_held;
-    if (is_held)
-        proxies->held++;
-    else
-        proxies->met++;
     return FK_OK;
 }
 
 /* It was met, and is asked for after all. */
-static fk_err proxy_hold(fk_proxies *proxies, fk_remote_proxy *proxy)
+static fk_err proxy_hold(const fk_proxies *proxies, fk_remote_proxy *proxy)
 {
     if (proxies->held >= proxies->held_max) return FK_E_LIMIT;
     proxy->is_held = true;
-    proxies->held++;
-    proxies->met--;
     return FK_OK;
 }
 
@@ -252,7 +310,7 @@ fk_err fk__proxies_get(fk_proxies *proxies, fk_local *local, fk_str path, fk_aut
     uint64_t hash = fk__hash_bytes(&proxies->sys->key, path.ptr, path.len);
     fk_remote_proxy *proxy = proxy_of_text(proxies, hash, path);
     if (proxy == NULL) {
-        FK_TRY(proxy_add(proxies, local, path, is_held, &proxy));
+        FK_TRY(proxy_add(proxies, local, path, authority, is_held, &proxy));
         proxy->hash = hash;
         authority_attach(proxy, authority);
         bucket_put(proxies, proxy);
@@ -273,14 +331,18 @@ fk_remote_proxy *fk__proxies_find(fk_proxies *proxies, fk_ref ref)
     if ((fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) == 0) return NULL;
     fk_proxy *found = cell->state;
     fk_remote_proxy *proxy = FK_CONTAINER(found, fk_remote_proxy, proxy);
-    if (proxy->queue == &proxies->idle) proxy_queue(proxies, proxy);
+    bool may_go = proxy->queue == &proxies->idle && !proxies->is_over;
+    if (may_go) proxy_queue(proxies, proxy);
     return proxy;
 }
 
-void fk__proxies_watched(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_watched)
+bool fk__proxies_watched(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_watched)
 {
+    bool is_kept = proxy->count != &proxies->met;
+    if (is_watched && !is_kept && proxies->kept >= proxies->kept_max) return false;
     proxy->is_watched = is_watched;
     proxy_queue(proxies, proxy);
+    return true;
 }
 
 void fk__proxies_news(fk_proxies *proxies, fk_remote_proxy *proxy, bool has_news)
@@ -289,9 +351,25 @@ void fk__proxies_news(fk_proxies *proxies, fk_remote_proxy *proxy, bool has_news
     proxy_queue(proxies, proxy);
 }
 
-void fk__proxies_pin(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_pinned)
+fk_err fk__proxies_pin(fk_proxies *proxies, fk_remote_proxy *proxy)
 {
-    proxy->pins += is_pinned ? 1 : (uint32_t)-1;
+    fk_authority *a = proxy->authority;
+    uint32_t most = (proxies->met_max + PINS_OF_ALL - 1) / PINS_OF_ALL;
+    bool is_full = a->proxies_pinned >= proxies->pins_max || proxies->pinned >= most;
+    if (proxy->pins == 0 && is_full) return FK_E_LIMIT;
+    proxies->pinned += proxy->pins == 0;
+    a->proxies_pinned += proxy->pins == 0;
+    proxy->pins++;
+    proxy_queue(proxies, proxy);
+    return FK_OK;
+}
+
+void fk__proxies_unpin(fk_proxies *proxies, fk_remote_proxy *proxy)
+{
+    FK_ASSERT(proxy->pins != 0);
+    proxy->pins--;
+    proxies->pinned -= proxy->pins == 0;
+    proxy->authority->proxies_pinned -= proxy->pins == 0;
     proxy_queue(proxies, proxy);
 }
 
@@ -319,6 +397,11 @@ static void proxy_check(const fk_proxies *proxies, const fk_remote_proxy *proxy)
     FK_ASSERT(*proxy->link == proxy);
     FK_ASSERT(fk__word_ptr(&proxy->line, FK_RELAXED) == proxy->authority->user);
     FK_ASSERT(proxy->is_staying == proxy_stays(proxy));
+    FK_ASSERT(proxy->is_held == (proxy->count == &proxies->held));
+    FK_ASSERT((proxy->count == &proxies->met) ==
+              (!proxy->is_held && !proxy->is_watched && !proxy->has_news));
+    FK_ASSERT(proxy->queue != &proxies->idle || proxy->kin_newer != NULL ||
+              proxy->authority->idle_newest == proxy);
     FK_ASSERT(!proxy->is_staying || proxy->authority->proxies_staying != 0);
     FK_ASSERT(proxy->is_watched == (proxy->queue == &proxies->watched));
     FK_ASSERT(proxy_stays(proxy) == (proxy->queue != &proxies->idle));
@@ -339,21 +422,23 @@ static void queue_check(const fk_proxy_queue *queue)
 
 void fk__proxies_check(const fk_proxies *proxies)
 {
-    uint32_t held = 0, met = 0;
+    uint32_t held = 0, kept = 0, met = 0, pinned = 0;
     for (uint32_t i = 0; i < proxies->bucket_count; i++) {
         for (const fk_remote_proxy *p = proxies->bucket[i]; p != NULL; p = p->next) {
             FK_ASSERT(p->hash % proxies->bucket_count == i);
             proxy_check(proxies, p);
-            if (p->is_held)
-                held++;
-            else
-                met++;
+            held += p->count == &proxies->held;
+            kept += p->count == &proxies->kept;
+            met += p->count == &proxies->met;
+            pinned += p->pins != 0;
         }
     }
     FK_ASSERT(held == proxies->held);
+    FK_ASSERT(kept == proxies->kept);
     FK_ASSERT(met == proxies->met);
+    FK_ASSERT(pinned == proxies->pinned);
     FK_ASSERT(held <= proxies->held_max);
-    FK_ASSERT(met <= proxies->met_max);
+    FK_ASSERT(met + kept <= proxies->met_max + proxies->kept_max);
     queue_check(&proxies->idle);
     queue_check(&proxies->watched);
 }

@@ -8,7 +8,12 @@
  * because they sent us something or were in a message, are as many as others choose to make, so
  * they give way to newer ones, the one unused for the longest time first; a reference to one that
  * gave way is stale, as that of an actor that has ended. One that is watched, or asked for after
- * all, stays.
+ * all, stays, and leaves its place among those that are met to others.
+ *
+ * What all systems share none may use up. Who has more of those that are met than others gives way
+ * first, so that a system can take from another one only what that has more than itself. And those
+ * that stay because they watch actors here, which is their own choice, are a few of each system and at
+ * most half of all, so that there is always room for whoever sends something.
  *
  * Their memory is never freed before the system, nor is it anything but a proxy: a sender may look
  * at one that is just giving way. What such a letter is for is checked by its generation, under the
@@ -27,8 +32,10 @@ typedef struct fk_remote_proxy {
     struct fk_remote_proxy *next;          /* in its bucket */
     struct fk_remote_proxy *older, *newer; /* in the queue that it is in, if any */
     struct fk_proxy_queue *queue;
-    fk_authority *authority;                 /* NULL: it is spare */
-    struct fk_remote_proxy *sibling, **link; /* of the same authority */
+    fk_authority *authority;                       /* NULL: it is spare */
+    struct fk_remote_proxy *sibling, **link;       /* of the same authority */
+    struct fk_remote_proxy *kin_older, *kin_newer; /* the same, of those that may give way */
+    uint32_t *count;                               /* where it counts: held, kept or met */
     fk_word line; /* fk_line of the authority; without the lock it may be that of a later one, or by
                      now that of another authority; NULL: there is no driver */
     uint64_t hash;
@@ -51,16 +58,23 @@ typedef struct fk_proxy_queue {
 
 typedef struct fk_proxies {
     fk_system *sys;
-    uint32_t held_max, met_max; /* 65,536 and 16,384 */
-    uint32_t held, met;
-    fk_proxy_queue idle;    /* those met that may give way, by use */
+    uint32_t held_max, kept_max; /* 65,536 each */
+    uint32_t met_max;  /* 16,384; those that are watched no more may be over it for a while */
+    uint32_t pins_max; /* of one system: an eighth of these; of all: half of them */
+    uint32_t held, kept, met; /* asked for; watched, or with news of that; all others */
+    uint32_t pinned;          /* of any kind, with pins */
+    fk_authority *largest;    /* had most of those that are met, when one was last made; or NULL */
+    bool is_over;        /* authorities are gone: nothing gives way any more, and nothing is made */
+    fk_proxy_queue idle; /* those met that may give way, by use */
     fk_proxy_queue watched; /* those watched, in no particular order */
     fk_remote_proxy *spare; /* those that stand for nobody */
     fk_remote_proxy **bucket;
     uint32_t bucket_count;
 } fk_proxies;
 
-FK_MUST_USE fk_err fk__proxies_init(fk_proxies *proxies, fk_system *sys);
+/* met_max, pins_max: 0 means the default. */
+FK_MUST_USE fk_err fk__proxies_init(fk_proxies *proxies, fk_system *sys, uint32_t met_max,
+                                    uint32_t pins_max);
 void fk__proxies_fini(fk_proxies *proxies);
 /* Walks all and asserts what must hold of them. */
 void fk__proxies_check(const fk_proxies *proxies);
@@ -71,11 +85,12 @@ FK_MUST_USE fk_err fk__proxies_get(fk_proxies *proxies, fk_local *local, fk_str 
                                    fk_authority *authority, bool is_held, fk_remote_proxy **out);
 /* The proxy that a ref names, which counts as a use; NULL: it has given way, or never was one. */
 fk_remote_proxy *fk__proxies_find(fk_proxies *proxies, fk_ref ref);
-/* Whether it is watched, and whether that is news to the driver. */
-void fk__proxies_watched(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_watched);
+/* Whether it is watched, and whether that is news to the driver. False: it is not, because too many are. */
+FK_MUST_USE bool fk__proxies_watched(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_watched);
 void fk__proxies_news(fk_proxies *proxies, fk_remote_proxy *proxy, bool has_news);
-/* It watches one more actor here, or one less. */
-void fk__proxies_pin(fk_proxies *proxies, fk_remote_proxy *proxy, bool is_pinned);
+/* It watches one more actor here, or one less. FK_E_LIMIT: too many do, of its system or of all. */
+FK_MUST_USE fk_err fk__proxies_pin(fk_proxies *proxies, fk_remote_proxy *proxy);
+void fk__proxies_unpin(fk_proxies *proxies, fk_remote_proxy *proxy);
 /* Goes round: the first of those that are watched, which becomes the last. NULL: there are none. */
 fk_remote_proxy *fk__proxies_next_watched(fk_proxies *proxies);
 

@@ -185,11 +185,22 @@ fk_err fk__remote_meet(fk_remote *remote, fk_local *local, const fk_path *path, 
 
 /* ---- watching ----------------------------------------------------------------------------------------- */
 
-void fk__remote_pin(fk_remote *remote, fk_ref ref, bool is_pinned)
+fk_err fk__remote_pin(fk_remote *remote, fk_ref ref, const fk_authority *authority)
+{
+    fk_err err = FK_E_FORBIDDEN;
+    fk__remote_lock(remote);
+    fk_remote_proxy *proxy = fk__proxies_find(&remote->proxies, ref);
+    bool is_its = proxy != NULL && proxy->authority == authority;
+    if (is_its) err = fk__proxies_pin(&remote->proxies, proxy);
+    fk__remote_unlock(remote);
+    return err;
+}
+
+void fk__remote_unpin(fk_remote *remote, fk_ref ref)
 {
     fk__remote_lock(remote);
     fk_remote_proxy *proxy = fk__proxies_find(&remote->proxies, ref);
-    if (proxy != NULL) fk__proxies_pin(&remote->proxies, proxy, is_pinned);
+    if (proxy != NULL) fk__proxies_unpin(&remote->proxies, proxy);
     fk__remote_unlock(remote);
 }
 
@@ -201,7 +212,8 @@ static bool remote_watch(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref ref
     fk_remote_proxy *own = FK_CONTAINER(proxy, fk_remote_proxy, proxy);
     fk__remote_lock(remote);
     bool is_there = fk_ref_equal(own->ref, ref);
-    if (is_there) fk__proxies_watched(&remote->proxies, own, is_watched);
+    /* Too many are watched: so this one cannot be, which its watcher is told at once. */
+    if (is_there) is_there = fk__proxies_watched(&remote->proxies, own, is_watched);
     bool is_out = is_there && own->authority->state == FK_ASSOCIATION_QUARANTINE;
     fk_line *line = is_there && remote->driver != NULL ? own->authority->user : NULL;
     if (line != NULL) fk__line_note(remote, line, own);
@@ -211,25 +223,15 @@ static bool remote_watch(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref ref
     return is_there;
 }
 
-/* Those that are watched go by one after the other, each from the front to the back, so that the lock can
- * be left in between. Who is added meanwhile finds the quarantine by itself. */
+/* Under the lock: whoever watches from the moment on in which the quarantine is lifted is not told. */
 void fk__remote_lost(fk_remote *remote, fk_local *local, const fk_authority *authority)
 {
-    enum { AT_ONCE = 32 };
-    fk_ref lost[AT_ONCE];
     fk__remote_lock(remote);
-    uint32_t left = remote->proxies.watched.count;
-    while (left > 0) {
-        uint32_t count = 0;
-        for (; left > 0 && count < AT_ONCE; left--) {
-            const fk_remote_proxy *proxy = fk__proxies_next_watched(&remote->proxies);
-            if (proxy == NULL) break;
-            if (proxy->authority == authority) lost[count++] = proxy->ref;
-        }
-        fk__remote_unlock(remote);
-        for (uint32_t i = 0; i < count; i++) fk__watch_remote_ended(local, lost[i], false, true);
-        fk__remote_lock(remote);
-        if (remote->proxies.watched.count == 0) break;
+    bool is_out = authority->state == FK_ASSOCIATION_QUARANTINE;
+    for (uint32_t left = is_out ? remote->proxies.watched.count : 0; left > 0; left--) {
+        const fk_remote_proxy *proxy = fk__proxies_next_watched(&remote->proxies);
+        if (proxy->authority != authority) continue;
+        fk__watch_remote_ended(local, proxy->ref, false, true);
     }
     fk__remote_unlock(remote);
 }
@@ -246,6 +248,7 @@ static void remote_destroy(void *ctx)
     /* What callbacks about the last letters send is refused; paths can be shown to the end. */
     sys->remote = (fk_remote_ops){ .ctx = remote, .path = remote_path };
     if (remote->driver != NULL) fk__driver_destroy(remote);
+    remote->proxies.is_over = true;
     fk__authority_table_fini(&remote->table, &left);
     while ((envelope = fk__envelopes_take(&left)) != NULL) {
         fk__letter_discard(local, FK_REASON_SYSTEM_STOPPING,
@@ -282,7 +285,8 @@ fk_err fk__remote_attach(fk_system *sys, const fk_system_config *config)
     remote->uid = seed != 0 ? seed : 1; /* of 64 bits: no two will ever meet */
     sys->mem.port.random(sys->mem.port.ctx, &seed, sizeof(seed));
     fk_err err = fk__authority_table_init(&remote->table, &sys->mem, &authorities, &sys->key, seed);
-    if (err == FK_OK) err = fk__proxies_init(&remote->proxies, sys);
+    if (err == FK_OK)
+        err = fk__proxies_init(&remote->proxies, sys, asked->references_max, asked->watchers_max);
     if (err != FK_OK) {
         fk__mem_free(&sys->mem, remote, sizeof(*remote));
         return err;

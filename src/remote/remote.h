@@ -12,7 +12,8 @@
  * remoting enabled in the config everything waits.
  *
  * One lock, for the table of authorities and the proxies. Nobody is called with it held: what a step
- * of an authority brings about is a value, acted on when the lock is free.
+ * of an authority brings about is a value, acted on when the lock is free. Only fk__watch_remote_ended(),
+ * which leaves a mark at a cell, is called under it where the state must not change meanwhile.
  */
 
 #include "remote/authority.h"
@@ -57,7 +58,8 @@ FK_MUST_USE fk_err fk__remote_authority(fk_remote *remote, const fk_path *path,
 void fk__remote_act(fk_remote *remote, fk_local *local, fk_authority_effects *effects);
 /* It was held while somebody looked at it without the lock. NULL: nobody was. */
 void fk__remote_release(fk_remote *remote, fk_authority *authority);
-/* The system is out, and all its actors with it: whoever watches one is told, once. */
+/* The system is out, and all its actors with it: whoever watches one is told, once; unless it is not
+ * out any more. */
 void fk__remote_lost(fk_remote *remote, fk_local *local, const fk_authority *authority);
 /* There may be a new deadline (fk__authority_next). Without the lock. */
 void fk__remote_replan(fk_remote *remote, fk_local *local);
@@ -68,8 +70,10 @@ void fk__remote_replan(fk_remote *remote, fk_local *local);
 FK_MUST_USE fk_err fk__remote_meet(fk_remote *remote, fk_local *local, const fk_path *path,
                                    fk_ref *out);
 
-/* A proxy watches one more actor here, or one less. */
-void fk__remote_pin(fk_remote *remote, fk_ref ref, bool is_pinned);
+/* A proxy, which must be that authority's, watches one more actor here, or one less. FK_E_FORBIDDEN,
+ * FK_E_LIMIT: too many do. */
+FK_MUST_USE fk_err fk__remote_pin(fk_remote *remote, fk_ref ref, const fk_authority *authority);
+void fk__remote_unpin(fk_remote *remote, fk_ref ref);
 
 /* "fraktor.tcp://bank@10.0.0.7:2552", as an address is written. */
 #define FK_ADDRESS_MAX 544

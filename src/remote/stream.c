@@ -61,6 +61,8 @@ void fk__stream_open(fk_driver *driver, fk_stream *stream)
     FK_ASSERT(target.len < sizeof(host));
     memcpy(host, target.ptr, target.len);
     stream->attempt = authority->attempt;
+    bool is_watched = stream->line->watching.bonds.list[FK_BOND_OURS].count != 0;
+    bool is_wanted = authority->proxies_held != 0 || authority->is_kept || is_watched;
     fk__remote_unlock(remote);
     target.ptr = host;
     if (target.len > 2 && host[0] == '[') target = (fk_str){ host + 1, target.len - 2 };
@@ -69,7 +71,8 @@ void fk__stream_open(fk_driver *driver, fk_stream *stream)
     fk_err err = buffer_make(driver, stream);
     if (err == FK_OK) err = fk__conn_add(driver, stream->conn, stream);
     if (err == FK_OK) {
-        err = driver->transport.connect(driver->transport.ctx, stream->conn, target, port);
+        err =
+            driver->transport.connect(driver->transport.ctx, stream->conn, target, port, is_wanted);
         if (err == FK_OK) return;
         fk__map_remove(&driver->conns, stream->conn);
     }

@@ -23,8 +23,9 @@ typedef struct fk_transport {
     void *ctx;
     /* Begins to connect; host is a name or an address, without brackets, and lent for the call. How it ends is told
      * by fk__driver_connected() or fk__driver_closed(), unless it is closed before. What is not FK_OK
-     * is told by nothing else. */
-    fk_err (*connect)(void *ctx, fk_conn_id conn, fk_str host, uint16_t port);
+     * is told by nothing else. is_wanted: a program here has named that system, and it is not only what
+     * a stranger says of itself, which may not keep others waiting. */
+    fk_err (*connect)(void *ctx, fk_conn_id conn, fk_str host, uint16_t port, bool is_wanted);
     /* True: all was taken, the bytes are the caller's again, and more may be written at once. False: they
      * are lent until fk__driver_writable() says that they are gone, or the connection is closed. */
     bool (*write)(void *ctx, fk_conn_id conn, const void *bytes, size_t len);

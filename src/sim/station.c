@@ -118,8 +118,10 @@ static void check_thread(const fk_network_port *port)
         fk__world_fail("contract", "the transport is called by another thread");
 }
 
-static fk_err transport_connect(void *ctx, fk_conn_id conn, fk_str host, uint16_t number)
+static fk_err transport_connect(void *ctx, fk_conn_id conn, fk_str host, uint16_t number,
+                                bool is_wanted)
 {
+    (void)is_wanted; /* names are not looked up */
     check_thread(ctx);
     return fk__network_connect(ctx, conn, host, number);
 }

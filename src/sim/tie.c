@@ -71,11 +71,15 @@ static bool is_arrow(fk_tie_state from, fk_tie_state to, const char *reason)
         { FK_TIE_UNRESOLVED, FK_TIE_QUARANTINE, "handshake refused by the peer" },
         { FK_TIE_UNRESOLVED, FK_TIE_QUARANTINE, "handshake with a quarantined system" },
         { FK_TIE_UNRESOLVED, FK_TIE_QUARANTINE, "asked for" },
+        { FK_TIE_UNRESOLVED, FK_TIE_QUARANTINE, "silent for too long" },
+        { FK_TIE_UNRESOLVED, FK_TIE_QUARANTINE, "system messages were not acknowledged" },
         { FK_TIE_CONNECTED, FK_TIE_UNRESOLVED, "transport dropped" },
         { FK_TIE_CONNECTED, FK_TIE_UNRESOLVED, "no connection after the override" },
         { FK_TIE_CONNECTED, FK_TIE_QUARANTINE, "invalid association" },
         { FK_TIE_CONNECTED, FK_TIE_QUARANTINE, "quarantined by the peer" },
         { FK_TIE_CONNECTED, FK_TIE_QUARANTINE, "asked for" },
+        { FK_TIE_CONNECTED, FK_TIE_QUARANTINE, "silent for too long" },
+        { FK_TIE_CONNECTED, FK_TIE_QUARANTINE, "system messages were not acknowledged" },
         { FK_TIE_CONNECTED, FK_TIE_QUARANTINE, "handshake refused by the peer" },
         { FK_TIE_CONNECTED, FK_TIE_QUARANTINE, "handshake with a quarantined system" },
         { FK_TIE_QUARANTINE, FK_TIE_UNRESOLVED, "quarantine is over" },
@@ -90,13 +94,18 @@ static bool is_arrow(fk_tie_state from, fk_tie_state to, const char *reason)
     return false;
 }
 
-/* Which system was shut out is not said; it is the one that was met last. */
-static void shut(uint32_t station, uint32_t peer)
+static const fk_authority *authority_of(uint32_t station, uint32_t peer)
 {
     fk_remote *remote = fk__remote_of(fk__station[station].sys);
     fk_str host = fk_str_of(fk__station_host(peer));
     fk_authority_key key = { FK_STR("sim"), host, FK_STATION_PORT };
-    const fk_authority *authority = fk__authority_find(&remote->table, &key);
+    return fk__authority_find(&remote->table, &key);
+}
+
+/* Which system was shut out is not said; it is the one that was met last. */
+static void shut(uint32_t station, uint32_t peer)
+{
+    const fk_authority *authority = authority_of(station, peer);
     uint32_t whom, house;
     if (authority == NULL || authority->state != FK_ASSOCIATION_QUARANTINE) return;
     if (authority->uid == 0 || !fk__folk_find_uid(authority->uid, &whom, &house)) return;
@@ -132,8 +141,9 @@ static void changed(uint32_t station, uint32_t peer, const fk_tie_news *event)
     if (is_over) FK_SOMETIMES_HIT(QUARANTINE_OVER);
     if (strcmp(event->reason, "handshake with a new system") == 0) FK_SOMETIMES_HIT(NEW_PEER);
     if (strcmp(event->reason, "quarantined by the peer") == 0) FK_SOMETIMES_HIT(PEER_NOTICE);
-    bool is_asked = strcmp(event->reason, "asked for") == 0;
-    if (is_asked && !t->is_asking) FK_SOMETIMES_HIT(DETECTED);
+    if (strcmp(event->reason, "silent for too long") == 0) FK_SOMETIMES_HIT(DETECTED);
+    if (strcmp(event->reason, "asked for") == 0 && !t->is_asking)
+        fk__world_fail("R4", "station %u: nobody asked for the quarantine of %u", station, peer);
     if (strcmp(event->reason, "reconnecting failed for too long") == 0) FK_SOMETIMES_HIT(GAVE_UP);
     if (strcmp(event->reason, "transport dropped") == 0) FK_SOMETIMES_HIT(DROPPED);
 }
@@ -205,6 +215,12 @@ bool fk__tie_has_shut(uint32_t station, uint32_t house, uint32_t whom, fk_time s
         if (at != 0 && at >= since) return true;
     }
     return false;
+}
+
+bool fk__tie_is_changing(uint32_t station, uint32_t peer)
+{
+    const fk_authority *authority = authority_of(station, peer);
+    return authority != NULL && authority->changes != t->tie[station][peer].changes;
 }
 
 bool fk__tie_is_shut(uint32_t a, uint32_t b)

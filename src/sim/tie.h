@@ -65,6 +65,8 @@ bool fk__tie_was_shut(uint32_t station, uint32_t whom, uint32_t whom_house);
 bool fk__tie_has_shut(uint32_t station, uint32_t house, uint32_t whom, fk_time since);
 /* One of the two present systems has shut the other out. */
 bool fk__tie_is_shut(uint32_t a, uint32_t b);
+/* Its state has changed, and the event is still to come. */
+bool fk__tie_is_changing(uint32_t station, uint32_t peer);
 /* While nobody runs, and the system at that station is in the middle of nothing. */
 void fk__tie_check_rest(uint32_t station);
 

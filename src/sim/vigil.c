@@ -89,9 +89,11 @@ static bool is_parted(const fk_vigil *v)
 /* The watcher's system has given the other up since. */
 static bool is_given_up(const fk_vigil *v)
 {
-    const fk_tie *tie = &fk__ties.tie[f->person[v->watcher].station][v->station];
+    uint32_t station = f->person[v->watcher].station;
+    const fk_tie *tie = &fk__ties.tie[station][v->station];
     return tie->quarantined_at >= v->at || tie->lifted_at >= v->at ||
-           tie->state == FK_TIE_QUARANTINE || fk__ties.is_asking; /* the event comes later */
+           tie->state == FK_TIE_QUARANTINE || fk__ties.is_asking ||
+           fk__tie_is_changing(station, v->station);
 }
 
 void fk__vigil_ended(uint32_t vigil, fk_err err)

@@ -11,6 +11,29 @@
 #include <unistd.h>
 
 fake the_fake;
+fake_names the_names;
+
+/* ---- names -------------------------------------------------------------------------------------- */
+
+#undef getaddrinfo
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                struct addrinfo **out);
+
+int fake_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                     struct addrinfo **out)
+{
+    fake_names *n = &the_names;
+    atomic_fetch_add(&n->calls, 1);
+    if (strncmp(name, "slow", 4) != 0) return getaddrinfo(name, service, hints, out);
+    size_t running = atomic_fetch_add(&n->running, 1) + 1;
+    size_t most = atomic_load(&n->most);
+    while (running > most && !atomic_compare_exchange_weak(&n->most, &most, running)) {
+    }
+    while (!atomic_load(&n->is_released)) test_sleep_ms(1);
+    int status = getaddrinfo("127.0.0.1", service, hints, out);
+    atomic_fetch_sub(&n->running, 1);
+    return status;
+}
 
 /* ---- what holds of every call ------------------------------------------------------------------- */
 
@@ -63,9 +86,14 @@ static fake_conn *add(fake *f, fk_conn_id id)
 
 fk_err fake_connect(fake *f, fk_conn_id id, const char *host, uint16_t port)
 {
+    return fake_connect_as(f, id, host, port, true);
+}
+
+fk_err fake_connect_as(fake *f, fk_conn_id id, const char *host, uint16_t port, bool is_wanted)
+{
     fake_conn *c = add(f, id);
     f->is_calling = true;
-    fk_err err = f->transport->connect(f->transport->ctx, id, fk_str_of(host), port);
+    fk_err err = f->transport->connect(f->transport->ctx, id, fk_str_of(host), port, is_wanted);
     f->is_calling = false;
     if (err != FK_OK) c->is_over = true;
     return err;
@@ -105,6 +133,7 @@ void fk__driver_start(fk_driver *driver, const fk_transport *transport, fk_worke
     CHECK(!atomic_load(&f->is_started));
     if (f->stall != 0) net->stall = f->stall;
     if (f->leave != 0) net->leave = f->leave;
+    if (f->lookup != 0) net->lookup = f->lookup;
     f->transport = transport;
     f->worker = worker;
     atomic_store(&f->is_started, true);

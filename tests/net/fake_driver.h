@@ -39,8 +39,8 @@ typedef void (*fake_fn)(fake *f, void *arg);
 
 struct fake {
     /* Set by the test before the system starts. */
-    fk_time stall, leave; /* 0: as they are */
-    bool refuses;         /* whoever connects */
+    fk_time stall, leave, lookup; /* 0: as they are */
+    bool refuses;                 /* whoever connects */
     void (*on_read)(fake *f, fake_conn *c, fk_str bytes);
     void (*on_connected)(fake *f, fake_conn *c);
     void (*on_writable)(fake *f, fake_conn *c);
@@ -68,10 +68,20 @@ struct fake {
 
 extern fake the_fake;
 
+/* What the network asks for names. Those that begin with "slow" are 127.0.0.1's, and take until they are
+ * released. */
+typedef struct fake_names {
+    _Atomic size_t calls, running, most; /* running, most: of the slow ones */
+    _Atomic bool is_released;
+} fake_names;
+
+extern fake_names the_names;
+
 /* ---- on the driver's thread ------------------------------------------------------------------- */
 
 fake_conn *fake_find(fake *f, fk_conn_id id);
 fk_err fake_connect(fake *f, fk_conn_id id, const char *host, uint16_t port);
+fk_err fake_connect_as(fake *f, fk_conn_id id, const char *host, uint16_t port, bool is_wanted);
 bool fake_write(fake *f, fk_conn_id id, const void *bytes, size_t len);
 void fake_close(fake *f, fk_conn_id id, bool gently);
 

@@ -14,5 +14,6 @@
 #define fk__driver_writable  fake_driver_writable
 #define fk__driver_read      fake_driver_read
 #define fk__driver_closed    fake_driver_closed
+#define getaddrinfo          fake_getaddrinfo
 
 #endif /* FK_TESTS_NET_FAKE_NAMES_H */

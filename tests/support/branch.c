@@ -17,6 +17,7 @@ static void on_event(void *user, const fk_event *event)
     if (event->kind == FK_EVENT_AUTHORITY) {
         b->changes++;
         strncpy(b->to, event->to, sizeof(b->to) - 1);
+        strncpy(b->change, event->reason, sizeof(b->change) - 1);
     }
     if (event->kind == FK_EVENT_INVALID_ASSOCIATION) {
         size_t len = event->text.len < sizeof(b->invalid_of) ? event->text.len : 0;

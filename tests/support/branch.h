@@ -22,7 +22,8 @@ typedef struct branch {
     uint64_t suppressed;
     char reason[96]; /* of the last */
     size_t changes;  /* FK_EVENT_AUTHORITY */
-    char to[16];     /* of the last */
+    char to[16];     /* of the last ... */
+    char change[64]; /* ... and why */
     size_t invalid;  /* FK_EVENT_INVALID_ASSOCIATION */
     char invalid_of[64];
     probe here; /* what /user/here gets */

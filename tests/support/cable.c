@@ -43,7 +43,7 @@ static cable_conn *place(cable *c)
     return &c->conn[c->conns++];
 }
 
-static fk_err on_connect(void *ctx, fk_conn_id id, fk_str host, uint16_t port)
+static fk_err on_connect(void *ctx, fk_conn_id id, fk_str host, uint16_t port, bool is_wanted)
 {
     cable *c = ctx;
     c->connects++;
@@ -52,6 +52,7 @@ static fk_err on_connect(void *ctx, fk_conn_id id, fk_str host, uint16_t port)
     if (c->connect_err != FK_OK) return c->connect_err;
     cable_conn *conn = place(c);
     *conn = (cable_conn){ .id = id, .is_ours = true, .is_open = true, .port = port };
+    conn->is_wanted = is_wanted;
     MUST(host.len > 0 && host.len < sizeof(conn->host));
     memcpy(conn->host, host.ptr, host.len);
     return FK_OK;

@@ -19,6 +19,7 @@ typedef struct cable_conn {
     bool is_ours; /* the driver's */
     bool is_open; /* not closed by either side */
     bool is_connected;
+    bool is_wanted;  /* as the driver said */
     bool was_gentle; /* how the driver closed it */
     bool is_closed;  /* by the driver */
     char host[64];

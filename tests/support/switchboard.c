@@ -6,9 +6,10 @@
 
 /* ---- what the driver asks for ------------------------------------------------------------------- */
 
-static fk_err on_connect(void *ctx, fk_conn_id conn, fk_str host, uint16_t port)
+static fk_err on_connect(void *ctx, fk_conn_id conn, fk_str host, uint16_t port, bool is_wanted)
 {
     switchboard *b = ctx;
+    (void)is_wanted;
     CHECK(host.len == 8 && memcmp(host.ptr, "10.0.0.1", 8) == 0);
     b->caller[port].tried++;
     if (b->pending_count == 64) return FK_E_OS;

@@ -160,8 +160,10 @@ static bool on_dropped(peer *p, uint64_t uid, expected *e)
     return plan(p, false);
 }
 
-static bool on_quarantine(peer *p, fk_authority_event_kind kind, uint64_t uid, expected *e)
+static bool on_quarantine(peer *p, const fk_authority_event *event, expected *e)
 {
+    fk_authority_event_kind kind = event->kind;
+    uint64_t uid = event->uid;
     bool is_waiting = p->state == FK_ASSOCIATION_CONNECTED && !p->open;
     bool is_asked = kind == FK_AUTHORITY_EVENT_QUARANTINE;
     e->result = FK_AUTHORITY_RESULT_STALE;
@@ -173,7 +175,8 @@ static bool on_quarantine(peer *p, fk_authority_event_kind kind, uint64_t uid, e
     if (p->state == FK_ASSOCIATION_UNRESOLVED && !is_asked) return true;
     e->result = FK_AUTHORITY_RESULT_DONE;
     quarantine(p,
-               is_asked                            ? FK_AUTHORITY_REASON_ASKED
+               is_asked && event->why != 0         ? event->why
+               : is_asked                          ? FK_AUTHORITY_REASON_ASKED
                : kind == FK_AUTHORITY_EVENT_NOTICE ? FK_AUTHORITY_REASON_NOTICE
                                                    : FK_AUTHORITY_REASON_INVALID,
                e);
@@ -205,7 +208,7 @@ bool authority_model_event(peer *p, const fk_authority_event *event, expected *e
     case FK_AUTHORITY_EVENT_DROPPED: return on_dropped(p, event->uid, e);
     case FK_AUTHORITY_EVENT_OVERRIDE: return on_override(p, event->force, e);
     case FK_AUTHORITY_EVENT_NONE: e->result = FK_AUTHORITY_RESULT_INVALID; return true;
-    default: return on_quarantine(p, event->kind, event->uid, e);
+    default: return on_quarantine(p, event, e);
     }
 }
 

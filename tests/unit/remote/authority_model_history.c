@@ -232,10 +232,13 @@ static bool act_event(peer *p)
 {
     fk_authority_effects fx;
     expected e = { .result = FK_AUTHORITY_RESULT_DONE };
+    static const fk_authority_reason WHY[] = { 0, FK_AUTHORITY_REASON_SILENT,
+                                               FK_AUTHORITY_REASON_UNACKED };
     fk_authority_event event = { .kind = (fk_authority_event_kind)below(FK_AUTHORITY_EVENT_COUNT),
                                  .uid = below(2) == 0 ? p->uid : below(UIDS + 1),
                                  .attempt = p->attempt + (below(4) == 0 ? below(3) : 0),
-                                 .force = below(2) == 0 };
+                                 .force = below(2) == 0,
+                                 .why = WHY[below(3)] };
     if (below(3) == 0) event.kind = FK_AUTHORITY_EVENT_HANDSHAKE;
     if (event.kind == FK_AUTHORITY_EVENT_FAILED && below(8) == 0) event.attempt = p->attempt - 1;
     model.is_short = below(20) == 0;

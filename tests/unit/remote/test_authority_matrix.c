@@ -100,13 +100,13 @@ static void in_quarantine(void)
 
 enum { NOW = 1, OTHER = 2 }; /* whether `attempt` is to be that of the attempt under way */
 
-#define UID(kind, uid)                                                                             \
+#define UID(name, number)                                                                          \
     {                                                                                              \
-        FK_AUTHORITY_EVENT_##kind, uid, 0, false                                                   \
+        .kind = FK_AUTHORITY_EVENT_##name, .uid = number                                           \
     }
-#define ATTEMPT(kind, attempt)                                                                     \
+#define ATTEMPT(name, number)                                                                      \
     {                                                                                              \
-        FK_AUTHORITY_EVENT_##kind, 0, attempt, false                                               \
+        .kind = FK_AUTHORITY_EVENT_##name, .attempt = number                                       \
     }
 
 static const fk_authority_event EVENTS[] = {
@@ -129,8 +129,8 @@ static const fk_authority_event EVENTS[] = {
     UID(QUARANTINE, 0),
     UID(QUARANTINE, 1),
     UID(QUARANTINE, 2),
-    { FK_AUTHORITY_EVENT_OVERRIDE, 0, 0, false },
-    { FK_AUTHORITY_EVENT_OVERRIDE, 0, 0, true },
+    { .kind = FK_AUTHORITY_EVENT_OVERRIDE },
+    { .kind = FK_AUTHORITY_EVENT_OVERRIDE, .force = true },
     UID(NONE, 0),
     UID(COUNT, 1),
 };

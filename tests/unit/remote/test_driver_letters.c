@@ -364,3 +364,15 @@ TEST(driver_uses_the_table_of_its_peer)
     CHECK_U64(e.ref_table, 1);
     branch_stop(&b);
 }
+
+/* Where the peer says that it is, and where a program has said that it is. */
+TEST(driver_says_whether_a_connection_is_wanted_here)
+{
+    branch_start(&b, (fk_remoting_config){ 0 });
+    branch_meet(&b);
+    CHECK(!cable_stream(&b.c, FK_STREAM_CONTROL)->is_wanted);
+    CHECK_OK(fk_send(b.r.sys, branch_there(&b), FK_TEXT("hi")));
+    branch_connect(&b);
+    CHECK(cable_stream(&b.c, FK_STREAM_ORDINARY)->is_wanted);
+    branch_stop(&b);
+}

@@ -128,23 +128,119 @@ TEST(driver_answers_a_watch_of_nobody_with_an_end)
     branch_stop(&b);
 }
 
-TEST(driver_quarantines_who_watches_more_than_watches_max)
+/* The peer is told of an end of nobody. */
+static void refused(const char *watchee)
+{
+    uint64_t seq;
+    fk_wire_sysmsg death = heard(FK_SYSMSG_DEATH, &seq);
+    CHECK(!death.death.existence_confirmed);
+    CHECK_U64(death.death.actor.path.len, strlen(watchee));
+    CHECK(memcmp(death.death.actor.path.ptr, watchee, strlen(watchee)) == 0);
+    ack(seq);
+}
+
+static uint64_t watches; /* numbers of what the peer says */
+
+static void peer_watches(const char *watchee, const char *watcher)
+{
+    fk_wire_control said;
+    fk_wire_sysmsg watch = watch_of(FK_SYSMSG_WATCH, watchee, watcher);
+    CHECK(cable_watch(&b.c, b.in[FK_STREAM_CONTROL], &b.peer, ++watches, &watch));
+    cable_run(&b.c);
+    CHECK(cable_heard(cable_stream(&b.c, FK_STREAM_CONTROL), FK_CONTROL_ACK, &said));
+    CHECK_U64(said.as.ack.seq, watches);
+}
+
+static void check_no_word(void)
+{
+    fk_wire_control said;
+    CHECK(!cable_heard(cable_stream(&b.c, FK_STREAM_CONTROL), FK_CONTROL_SYSTEM_MESSAGE, &said));
+}
+
+TEST(driver_answers_watches_over_watches_max_with_an_end)
 {
     char name[16];
     branch_start(&b, (fk_remoting_config){ .watches_max = 4 });
     branch_meet(&b);
-    for (uint64_t i = 1; i <= 5; i++) {
+    watches = 0;
+    for (uint64_t i = 1; i <= 6; i++) {
         fk_ref ref;
         fk_props props = { .receive = doer_receive };
         snprintf(name, sizeof(name), "x%u", (unsigned)i);
         CHECK_OK(fk_spawn(b.r.sys, fk_str_of(name), &props, &ref));
         rig_run(&b.r);
-        fk_wire_sysmsg watch = watch_of(FK_SYSMSG_WATCH, own_path(ref), WATCHER);
-        CHECK_U64(branch_info(&b).status, FK_AUTHORITY_CONNECTED);
-        CHECK(cable_watch(&b.c, b.in[FK_STREAM_CONTROL], &b.peer, i, &watch));
-        cable_run(&b.c);
+        peer_watches(own_path(ref), WATCHER);
+        if (i == 4) check_no_word();
+        if (i >= 5) refused(own_path(ref));
+        if (i == 5) refused(own_path(ref)); /* the first that is ever said is said twice */
     }
-    CHECK_U64(branch_info(&b).status, FK_AUTHORITY_QUARANTINE);
+    check_no_word();
+    CHECK_STR(b.reason, "a watch refused: too many of that system");
+    CHECK_U64(branch_info(&b).status, FK_AUTHORITY_CONNECTED);
+    branch_stop(&b);
+}
+
+/* Whatever the reason is: a watch is kept or answered. */
+TEST(driver_answers_watches_that_it_cannot_keep_with_an_end)
+{
+    static const char *const STRANGE[] = { "fraktor://c@10.0.0.3:3/user/w", /* not the peer's */
+                                           "fraktor://a@10.0.0.1:1/user/here", "fraktor://b/user/w",
+                                           "no path" };
+    branch_start(&b, (fk_remoting_config){ 0 });
+    branch_meet(&b);
+    watches = 0;
+    fk_remote *remote = fk__remote_of(b.r.sys);
+    for (size_t i = 0; i < 4; i++) {
+        peer_watches(own_path(b.here_ref), STRANGE[i]);
+        refused(own_path(b.here_ref));
+        if (i == 0) refused(own_path(b.here_ref));
+        check_no_word();
+    }
+    remote->proxies.pins_max = 2;
+    for (unsigned i = 0; i < 4; i++) {
+        char watcher[64];
+        snprintf(watcher, sizeof(watcher), "fraktor://b@10.0.0.2:2/user/w%u", i);
+        peer_watches(own_path(b.here_ref), watcher);
+        if (i >= 2) refused(own_path(b.here_ref));
+        check_no_word();
+    }
+    remote->proxies.met_max = 0; /* there is no room for the watcher */
+    peer_watches(own_path(b.here_ref), "fraktor://b@10.0.0.2:2/user/w9");
+    fk__proxies_check(&remote->proxies);
+    refused(own_path(b.here_ref));
+    CHECK_U64(branch_info(&b).status, FK_AUTHORITY_CONNECTED);
+    branch_stop(&b);
+}
+
+/* Those that watch stay, and there is room for whoever sends all the same. */
+TEST(driver_hears_new_senders_however_many_watch)
+{
+    char name[64];
+    branch_start(&b, (fk_remoting_config){ 0 });
+    branch_meet(&b);
+    branch_join(&b, FK_STREAM_ORDINARY);
+    watches = 0;
+    fk_remote *remote = fk__remote_of(b.r.sys);
+    remote->proxies.met_max = remote->proxies.pins_max = 8;
+    for (unsigned i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "fraktor://b@10.0.0.2:2/user/w%u", i);
+        peer_watches(own_path(b.here_ref), name);
+    }
+    CHECK_U64(remote->proxies.pinned, 4);
+    for (unsigned i = 1; i <= 20; i++) {
+        snprintf(name, sizeof(name), "fraktor://b@10.0.0.2:2/user/s%u", i);
+        CHECK(cable_text(&b.c, b.in[FK_STREAM_ORDINARY], &b.peer, own_path(b.here_ref), name,
+                         FK_STR("hi")));
+        cable_run(&b.c);
+        CHECK_U64(b.here.count, i);
+    }
+    remote->proxies.met_max = 0; /* without room it is refused, and that is the reason */
+    CHECK(cable_text(&b.c, b.in[FK_STREAM_ORDINARY], &b.peer, own_path(b.here_ref),
+                     "fraktor://b@10.0.0.2:2/user/more", FK_STR("hi")));
+    cable_run(&b.c);
+    CHECK_U64(b.here.count, 20);
+    CHECK_U64(b.r.letters.of[FK_REASON_LIMIT], 1);
+    CHECK_U64(b.r.letters.of[FK_REASON_NO_MEMORY], 0);
     branch_stop(&b);
 }
 
@@ -221,7 +317,87 @@ TEST(driver_tells_watchers_once_when_the_peer_falls_silent)
     CHECK_U64(w.told, 1);
     CHECK(w.last.address_terminated);
     CHECK_U64(branch_info(&b).status, FK_AUTHORITY_QUARANTINE);
+    CHECK_STR(b.change, "silent for too long");
     branch_stop(&b);
+}
+
+/* ---- a quarantine that is lifted at the worst moment ---------------------------------------------- */
+
+/* What another thread could do whenever the driver leaves the lock. */
+static struct {
+    void (*unlock)(void *ctx, fk_lock *lock);
+    uint32_t skip; /* so many times before that */
+    bool is_armed, was_told;
+    const watchman *w;
+} lift;
+
+/* The end has been told, is being told, or lies there for those who watch now: who is added later is
+ * none of these. */
+static bool is_told(const watchman *w)
+{
+    const fk_cell *cell = fk__slots_at(&b.r.sys->slots, w->whom.slot);
+    bool is_marked = fk__half_load(&cell->ended.word, FK_RELAXED) != 0;
+    return w->told != 0 || is_marked || cell->u.watchers == NULL;
+}
+
+static void unlock_and_lift(void *ctx, fk_lock *lock)
+{
+    static const fk_authority_key KEY = { { "b", 1 }, { "10.0.0.2", 8 }, 2 };
+    fk_remote *remote = fk__remote_of(b.r.sys);
+    lift.unlock(ctx, lock);
+    if (!lift.is_armed || lock != &remote->lock) return;
+    const fk_authority *authority = fk__authority_find(&remote->table, &KEY);
+    if (authority->state != FK_ASSOCIATION_QUARANTINE || lift.skip-- > 0) return;
+    lift.is_armed = false;
+    lift.was_told = is_told(lift.w);
+    CHECK_OK(fk_authority_override(b.r.sys, FK_STR("fraktor.tcp://b@10.0.0.2:2")));
+}
+
+typedef enum lift_way { LIFT_KNOWN, LIFT_NEW, LIFT_SILENT, LIFT_WAYS } lift_way;
+
+/* False: the driver does not leave the lock so often. */
+static bool lift_after(uint32_t skip, lift_way way)
+{
+    static watchman w;
+    branch_start(&b, (fk_remoting_config){ .heartbeat_pause = FK_SECONDS(3) });
+    branch_meet(&b);
+    if (way == LIFT_NEW) { /* the driver has not heard of it */
+        w = (watchman){ .whom = branch_there(&b) };
+        fk_props props = { .receive = watchman_receive, .state = &w };
+        CHECK_OK(fk_spawn(b.r.sys, FK_STR(""), &props, &w.self));
+        CHECK_OK(fk_send(b.r.sys, w.self, FK_MSG(num, 1)));
+        rig_run(&b.r);
+    } else {
+        watchman_begin(&w, branch_there(&b));
+        ack(1);
+    }
+    if (way != LIFT_SILENT) {
+        CHECK_OK(fk_authority_quarantine(b.r.sys, FK_STR("fraktor.tcp://b@10.0.0.2:2")));
+    }
+    lift.unlock = b.r.sys->mem.port.unlock;
+    lift.skip = skip;
+    lift.w = &w;
+    b.r.sys->mem.port.unlock = unlock_and_lift;
+    lift.is_armed = true;
+    for (int i = 0; i < 100 && lift.is_armed && way == LIFT_SILENT; i++) {
+        branch_pass(&b, FK_MILLIS(200));
+    }
+    cable_run(&b.c);
+    bool is_lifted = !lift.is_armed;
+    lift.is_armed = false;
+    b.r.sys->mem.port.unlock = lift.unlock;
+    CHECK_U64(w.told, is_lifted ? lift.was_told : 1);
+    branch_stop(&b);
+    return is_lifted;
+}
+
+TEST(driver_tells_of_no_end_after_a_quarantine_is_lifted)
+{
+    for (lift_way way = LIFT_KNOWN; way < LIFT_WAYS; way++) {
+        uint32_t skip = 0;
+        while (lift_after(skip, way)) skip++;
+        CHECK(skip >= 2);
+    }
 }
 
 TEST(driver_answers_a_peer_that_ends_and_tells_watchers_once)

@@ -78,7 +78,7 @@ static void set_watched(fk_ref ref, bool is_watched)
     fk__remote_lock(remote);
     fk_remote_proxy *proxy = fk__proxies_find(&remote->proxies, ref);
     CHECK(proxy != NULL);
-    fk__proxies_watched(&remote->proxies, proxy, is_watched);
+    CHECK(fk__proxies_watched(&remote->proxies, proxy, is_watched));
     fk__remote_unlock(remote);
 }
 
@@ -88,6 +88,21 @@ static void set_news(fk_ref ref, bool has_news)
     fk_remote_proxy *proxy = fk__proxies_find(&remote->proxies, ref);
     CHECK(proxy != NULL);
     fk__proxies_news(&remote->proxies, proxy, has_news);
+    fk__remote_unlock(remote);
+}
+
+static fk_err pin(fk_ref ref)
+{
+    fk__remote_lock(remote);
+    fk_err err = fk__proxies_pin(&remote->proxies, fk__proxies_find(&remote->proxies, ref));
+    fk__remote_unlock(remote);
+    return err;
+}
+
+static void unpin(fk_ref ref)
+{
+    fk__remote_lock(remote);
+    fk__proxies_unpin(&remote->proxies, fk__proxies_find(&remote->proxies, ref));
     fk__remote_unlock(remote);
 }
 
@@ -151,7 +166,7 @@ TEST(proxies_a_stale_reference_is_a_dead_letter_of_one_who_has_ended)
     stop();
 }
 
-TEST(proxies_that_are_watched_or_have_news_stay)
+TEST(proxies_that_are_watched_or_have_news_stay_and_leave_their_place_to_others)
 {
     fk_ref ref[3], more;
     start(8, 3);
@@ -159,17 +174,69 @@ TEST(proxies_that_are_watched_or_have_news_stay)
     set_watched(ref[0], true);
     set_watched(ref[1], true);
     set_news(ref[2], true);
-    CHECK_ERR(meet(3, &more), FK_E_LIMIT);
+    CHECK_U64(remote->proxies.kept, 3);
+    for (uint32_t i = 3; i < 9; i++) more = met(i);
     for (uint32_t i = 0; i < 3; i++) check_there(ref[i], i);
-    set_watched(ref[1], false);
-    CHECK_OK(meet(3, &more));
+    CHECK_U64(remote->proxies.met, 3);
+    set_watched(ref[1], false); /* one more than there may be, until the next */
+    CHECK_U64(remote->proxies.met, 4);
+    met(9);
+    CHECK_U64(remote->proxies.met, 3);
+    for (uint32_t i = 10; i < 12; i++) met(i);
     check_gone(ref[1]);
+    check_gone(more);
     check_there(ref[0], 0);
-    set_watched(more, true);
-    CHECK_ERR(meet(4, &ref[1]), FK_E_LIMIT);
-    set_news(ref[2], false);
-    CHECK_OK(meet(4, &ref[1]));
+    check_there(ref[2], 2);
+    stop();
+}
+
+TEST(proxies_too_many_that_are_watched_are_refused)
+{
+    fk_ref ref[2];
+    start(8, 8);
+    remote->proxies.kept_max = 1;
+    for (uint32_t i = 0; i < 2; i++) ref[i] = met(i);
+    set_watched(ref[0], true);
+    fk__remote_lock(remote);
+    CHECK(!fk__proxies_watched(&remote->proxies, fk__proxies_find(&remote->proxies, ref[1]), true));
+    fk__remote_unlock(remote);
+    set_watched(ref[0], false);
+    set_watched(ref[1], true);
+    stop();
+}
+
+/* Numbers of one system are three apart. */
+TEST(proxies_that_watch_here_are_a_few_of_each_system_and_half_of_all)
+{
+    fk_ref ref[12];
+    start(8, 12);
+    remote->proxies.pins_max = 3;
+    for (uint32_t i = 0; i < 12; i++) ref[i] = met(i);
+    for (uint32_t i = 0; i < 9; i += 3) CHECK_OK(pin(ref[i]));
+    CHECK_ERR(pin(ref[9]), FK_E_LIMIT);
+    CHECK_OK(pin(ref[0])); /* it is pinned already */
+    for (uint32_t i = 1; i < 9; i += 3) CHECK_OK(pin(ref[i]));
+    CHECK_ERR(pin(ref[2]), FK_E_LIMIT);
+    for (uint32_t i = 12; i < 30; i++) met(i); /* there is always room */
+    for (uint32_t i = 0; i < 9; i += 3) check_there(ref[i], i);
     check_gone(ref[2]);
+    unpin(ref[0]);
+    CHECK_ERR(pin(met(2)), FK_E_LIMIT); /* it still has one */
+    unpin(ref[0]);
+    CHECK_OK(pin(met(2)));
+    stop();
+}
+
+TEST(proxies_of_who_has_most_give_way_first)
+{
+    fk_ref few[2], many;
+    start(8, 10);
+    for (uint32_t i = 0; i < 2; i++) few[i] = met(1 + 3 * i);
+    for (uint32_t i = 0; i < 100; i++) many = met(3 * i); /* its own, though others' are older */
+    for (uint32_t i = 0; i < 2; i++) check_there(few[i], 1 + 3 * i);
+    for (uint32_t i = 0; i < 3; i++) met(2 + 3 * i); /* a third one: from who has most */
+    for (uint32_t i = 0; i < 2; i++) check_there(few[i], 1 + 3 * i);
+    check_there(many, 3 * 99);
     stop();
 }
 
@@ -262,18 +329,50 @@ typedef struct known {
 typedef struct model {
     known of[NAMES];
     uint64_t clock;
-    uint32_t held, met;
+    uint32_t held;
     uint32_t gone, limits; /* it must have come to that */
 } model;
 
-static known *model_oldest(model *m)
+enum { SYSTEMS = 3 };
+
+static bool model_is_met(const known *k)
+{
+    return k->is_there && !k->is_held && !k->is_watched && !k->has_news;
+}
+
+/* Of one system, or of all. */
+static uint32_t model_met(const model *m, uint32_t system)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < NAMES; n++) {
+        bool is_its = system == SYSTEMS || n % SYSTEMS == system;
+        count += is_its && model_is_met(&m->of[n]);
+    }
+    return count;
+}
+
+static known *model_oldest(model *m, uint32_t system)
 {
     known *oldest = NULL;
-    for (known *k = m->of; k < m->of + NAMES; k++) {
-        if (!k->is_there || k->is_held || k->is_watched || k->has_news) continue;
+    for (uint32_t n = 0; n < NAMES; n++) {
+        known *k = &m->of[n];
+        if (!model_is_met(k) || (system != SYSTEMS && n % SYSTEMS != system)) continue;
         if (oldest == NULL || k->used < oldest->used) oldest = k;
     }
     return oldest;
+}
+
+/* Who had most when that was last looked at is known from the thing itself. */
+static known *model_to_go(model *m, uint32_t n)
+{
+    known *oldest = model_oldest(m, SYSTEMS);
+    if (oldest == NULL) return NULL;
+    uint32_t who = (uint32_t)(oldest - m->of) % SYSTEMS;
+    const fk_authority *largest = remote->proxies.largest;
+    uint32_t hint = largest != NULL ? (uint32_t)(largest->key.system.ptr[1] - '0') : who;
+    if (model_met(m, hint) > model_met(m, who)) who = hint;
+    if (model_met(m, n % SYSTEMS) > model_met(m, who)) who = n % SYSTEMS;
+    return model_oldest(m, who);
 }
 
 /* What there must be to get one; true: it may be got, and *gone is who gives way. */
@@ -282,19 +381,12 @@ static bool model_get(model *m, known *k, bool is_held, known **gone)
     *gone = NULL;
     bool becomes_held = is_held && !(k->is_there && k->is_held);
     if (becomes_held && m->held == MODEL_HELD) return false;
-    if (!k->is_there && !is_held && m->met == MODEL_MET) {
-        *gone = model_oldest(m);
-        if (*gone == NULL) return false;
+    while (!k->is_there && !is_held && model_met(m, SYSTEMS) >= MODEL_MET) {
+        *gone = model_to_go(m, (uint32_t)(k - m->of));
         (*gone)->is_there = false;
-        m->met--;
         m->gone++;
     }
-    if (becomes_held) {
-        if (k->is_there) m->met--;
-        m->held++;
-    } else if (!k->is_there) {
-        m->met++;
-    }
+    m->held += becomes_held;
     k->is_held = is_held || (k->is_there && k->is_held);
     if (!k->is_there) k->is_watched = k->has_news = false;
     return true;
@@ -351,7 +443,7 @@ TEST(proxies_do_what_a_simple_model_does)
         model_step(&m, &random);
         fk__proxies_check(&remote->proxies);
         CHECK_U64(remote->proxies.held, m.held);
-        CHECK_U64(remote->proxies.met, m.met);
+        CHECK_U64(remote->proxies.met, model_met(&m, SYSTEMS));
         for (uint32_t n = 0; n < NAMES && i % 64 == 0; n++) {
             known *k = &m.of[n];
             if (!k->is_there) continue;

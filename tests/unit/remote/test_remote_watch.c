@@ -295,9 +295,11 @@ TEST(remote_watch_keeps_a_proxy_and_one_that_gave_way_is_dead)
     for (int i = 0; i < 2; i++) guard_spawn(&g[i]);
     CHECK_OK(meet("fraktor.tcp://b@h:1/user/old", &old));
     CHECK_OK(guard_do(&g[0], call_watch, old));
-    CHECK_ERR(meet("fraktor.tcp://b@h:1/user/now", &now), FK_E_LIMIT);
+    CHECK_OK(meet("fraktor.tcp://b@h:1/user/other", &now));
+    CHECK(fk_is_alive(o.r.sys, old));
     CHECK_OK(guard_do(&g[0], call_unwatch, old));
     CHECK_OK(meet("fraktor.tcp://b@h:1/user/now", &now));
+    CHECK(!fk_is_alive(o.r.sys, old));
     CHECK_U64(now.slot, old.slot);
     CHECK_OK(guard_do(&g[0], call_watch, old));
     check_told(&g[0], old, false, false);

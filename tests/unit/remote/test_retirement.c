@@ -73,7 +73,9 @@ TEST(retirement_what_is_held_or_waits_is_tried_and_stays)
     for (uint32_t i = 1; i <= 5; i++) board_meet(&b, i, 1);
     (void)board_ref(&b, 1, true);
     fk_ref ref = board_ref(&b, 2, false);
-    fk__remote_pin(b.remote, board_ref(&b, 3, false), true);
+    fk_ref pinned = board_ref(&b, 3, false);
+    fk_authority *owner = fk__proxies_find(&b.remote->proxies, pinned)->authority;
+    CHECK_OK(fk__remote_pin(b.remote, pinned, owner));
     board_authority(&b, 4)->is_kept = true;
     board_drop(&b, 1);
     board_drop(&b, 2);
@@ -93,7 +95,7 @@ TEST(retirement_what_is_held_or_waits_is_tried_and_stays)
     board_meet(&b, 2, 1);
     CHECK_U64(b.letters, 1);
     CHECK_U64(b.mistaken, 0);
-    fk__remote_pin(b.remote, board_ref(&b, 3, false), false);
+    fk__remote_unpin(b.remote, board_ref(&b, 3, false));
     board_drop(&b, 2);
     board_stop(&b);
 }
