@@ -98,12 +98,19 @@ def ask_timeout(x, y):
     x.expect("answer", id="q3", error=lambda e: e is not None)
 
 
+def aim(node, path):
+    """Returns when the node has done so: it does one thing after the other."""
+    node.do(f"aim {path}")
+    node.do(f"ask aimed {node.path('/user/echo')} string aimed")
+    node.expect("answer", id="aimed")
+
+
 @point("forward: the sender stays")
 def forward(x, y):
-    y.do(f"aim {y.path('/user/echo')}")
+    aim(y, y.path("/user/echo"))
     x.do(f"tell {y.path('/user/forward')} string there")
     x.expect("received", value="there", sender=of(y.path("/user/echo")))
-    y.do(f"aim {x.path('/user/echo')}")
+    aim(y, x.path("/user/echo"))
     x.do(f"tell {y.path('/user/forward')} string and back")
     x.expect("received", value="and back", sender=of(x.path("/user/echo")))
     x.do(f"ask q4 {y.path('/user/forward')} string and asked")
