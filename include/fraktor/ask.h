@@ -42,7 +42,8 @@ extern FK_API const fk_type fk_type_fk_answer;
 
 /* ---- inside receive and the hooks ------------------------------------------------------- */
 
-/* FK_OK: exactly one fk_answer with that id comes, unless this actor stops or restarts before.
+/* FK_OK: exactly one fk_answer with that id comes, unless this actor stops before; a
+ * restart changes nothing.
  * FK_E_FULL, FK_E_NOMEM, FK_E_LIMIT, FK_E_QUARANTINED, FK_E_INVALID: none comes, and the message
  * became a dead letter, as with fk_tell(). Never early; a timeout <= 0 is over at once, and the
  * question is not sent. In every case the message has been taken. */

@@ -29,7 +29,7 @@ void fk__answer_destroy(fk_cache *cache, fk_node *node);
 void fk__answer_deliver(fk_local *local, fk_node *node, fk_err err, fk_node *reply);
 /* On the actor's thread: it is being delivered. False: the question was given up meanwhile. */
 bool fk__answer_arrived(fk_worker *worker, fk_node *node);
-/* Gives up all questions of an actor, which stops or restarts: no answer is delivered any more. */
+/* Gives up all questions of an actor, which stops: no answer is delivered any more. */
 void fk__asks_end(fk_worker *worker, fk_cell *cell);
 
 /* The error, and the reply, or NULL; both are still the node's. */

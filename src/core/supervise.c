@@ -131,6 +131,11 @@ static bool word_answer(fk_cell *child, uint32_t note, uint32_t answer)
     return true;
 }
 
+static void order_answer(fk_local *local, fk_cell *child, uint32_t note, uint32_t answer)
+{
+    if (word_answer(child, note, answer)) fk__cell_order(local, child, 0);
+}
+
 /* Under the lock, because the parent reads the wound, and the actor may be stopped meanwhile. True:
  * the signal is at home. It is not when the actor was restarted with a sibling before the parent
  * looked at an earlier failure; then the parent finds this one instead. */
@@ -187,7 +192,7 @@ void fk__cell_order_restart(fk_local *local, fk_cell *child, fk_err why)
 
 void fk__cell_order_revival(fk_local *local, fk_cell *child)
 {
-    if (word_answer(child, FK_WORD_HEARD, FK_WORD_REVIVE)) fk__cell_order(local, child, 0);
+    order_answer(local, child, FK_WORD_HEARD, FK_WORD_REVIVE);
 }
 
 void fk__cell_retract(fk_cell *cell)
@@ -229,8 +234,7 @@ static void order_resume(fk_worker *worker, fk_cell *cell)
         return;
     }
     while ((child = fk__brood_next(&brood)) != NULL) {
-        bool is_answer = word_answer(child, FK_WORD_ESCALATED, FK_WORD_RESUME);
-        if (is_answer) fk__cell_order(&worker->local, child, 0);
+        order_answer(&worker->local, child, FK_WORD_ESCALATED, FK_WORD_RESUME);
     }
     fk__cell_settle(cell);
     fk__publish_life(&worker->local, FK_EVENT_RESUMED, fk__cell_ref(cell), FK_OK);
@@ -326,12 +330,6 @@ static bool permit_all(fk_worker *worker, fk_cell *parent, const fk_cell *failed
         if (is_concerned(strategy, failed, child)) may = permit(worker, parent, child, strategy);
     }
     return may;
-}
-
-static void resume_child(fk_worker *worker, fk_cell *child)
-{
-    bool is_answer = word_answer(child, FK_WORD_HEARD, FK_WORD_RESUME);
-    if (is_answer) fk__cell_order(&worker->local, child, 0);
 }
 
 static void stop_child(fk_worker *worker, fk_cell *child)
@@ -435,7 +433,9 @@ static void decide(fk_worker *worker, fk_cell *parent, fk_cell *child, const fk_
     if (directive == FK_DIRECTIVE_RESTART) make_wait(worker, parent, child, &strategy);
     publish_decision(worker, parent, child, failure, directive);
     switch (directive) {
-    case FK_DIRECTIVE_RESUME: resume_child(worker, child); break;
+    case FK_DIRECTIVE_RESUME:
+        order_answer(&worker->local, child, FK_WORD_HEARD, FK_WORD_RESUME);
+        break;
     case FK_DIRECTIVE_RESTART:
     case FK_DIRECTIVE_STOP: apply(worker, parent, child, &strategy, directive, failure->err); break;
     case FK_DIRECTIVE_ESCALATE:

@@ -334,6 +334,30 @@ TEST(ask_ends_with_its_asker)
     check_asker_ends(true);
 }
 
+static fk_err do_fail(fk_ctx *ctx, void *arg)
+{
+    (void)ctx;
+    (void)arg;
+    return FK_E_FAILED;
+}
+
+TEST(ask_is_answered_in_the_next_life_of_its_asker)
+{
+    world w;
+    world_start(&w);
+    ask(&w);
+    CHECK_OK(w.err);
+    rig_do(&w.r, w.from, do_fail, NULL);
+    CHECK_U64(w.r.failures.count, 1);
+    CHECK_U64(w.asker.count, 0);
+    answer(&w, 0, 7);
+    CHECK_U64(w.asker.count, 1);
+    CHECK_U64(w.asker.id, 50);
+    CHECK_U64(w.asker.n, 7);
+    CHECK_U64(w.r.letters.count, 0);
+    rig_stop(&w.r);
+}
+
 TEST(ask_many_at_once_and_all_end_with_their_asker)
 {
     world w;
