@@ -10,7 +10,7 @@
  * the gate, the stack, and whether the driver looks at it. */
 static void line_init(fk_driver *driver, fk_line *line)
 {
-    line->is_out = line->has_left = line->is_gone = false;
+    line->is_out = line->has_left = line->is_gone = line->is_counting = false;
     line->watching = (fk_watcher_node){ .uid = 0 };
     line->samples = NULL;
     line->mail = (fk_mail_peer){ .cache = NULL };

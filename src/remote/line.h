@@ -95,6 +95,7 @@ struct fk_line {
     fk_time compress_at;
     bool has_left;        /* it has answered that we terminate */
     bool is_gone;         /* it has told us that it terminates */
+    bool is_counting;     /* it has sent a numbered message that means something here */
     uint32_t retire_mark; /* of the last search in which it had a connection to us */
     uint16_t leaver_len;  /* who there told us that it terminates */
     char leaver[254];

@@ -32,6 +32,7 @@ typedef struct fk_guest {
     uint32_t room_size;
     fk_origin *origin; /* whose it is, once it has been greeted ... */
     uint64_t uid;      /* ... as long as this is its uid */
+    uint64_t claim;    /* of its first handshake: from whom it says it is; 0: there was none */
     fk_time close_at;  /* unless it is greeted before; FK_NEVER: it has been */
     bool is_doomed;    /* of no use any more: closed when the driver runs next */
     struct fk_guest *next, **link;

@@ -41,11 +41,7 @@ static bool line_has_letters(const fk_line *line)
 /* It lives, for all we know, and has exchanged numbered messages with us. */
 static bool line_counts_on_us(const fk_line *line)
 {
-    bool has_numbers = line->outbox.seq != 0;
-    for (uint32_t i = 0; i < FK_PEER_ORIGINS; i++) {
-        const fk_origin *origin = &line->peer.origin[i];
-        has_numbers = has_numbers || (origin->uid == line->uid && origin->inbox.seq != 0);
-    }
+    bool has_numbers = line->outbox.seq != 0 || line->is_counting;
     /* One that is quarantined does not come back with the same numbers. */
     return has_numbers && !line->is_gone && !fk__authority_refuses(line->authority, line->uid);
 }

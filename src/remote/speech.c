@@ -234,7 +234,7 @@ static void renew(fk_driver *driver, fk_line *line)
     }
     fk__tables_free(driver, line);
     line->owed = 0;
-    line->has_left = line->is_gone = false;
+    line->has_left = line->is_gone = line->is_counting = false;
     outbox_begin(driver, line);
     fk__bonds_renewed(driver, line);
 }
@@ -491,6 +491,8 @@ static bool hear_numbered(fk_driver *driver, fk_guest *guest, fk_line *line,
         fk__inbox_undo(&guest->origin->inbox, &effects);
         return fault->err == FK_OK;
     }
+    /* What nobody here understands is acknowledged, and no reason to remember anybody. */
+    if (effects.must_deliver && is_known) line->is_counting = true;
     line->ack_seq = effects.seq;
     line->owed &= ~(1u << FK_CONTROL_ACK | 1u << FK_CONTROL_NACK);
     fk__line_owe(driver, line, effects.is_gap ? FK_CONTROL_NACK : FK_CONTROL_ACK);
@@ -564,6 +566,20 @@ static bool hear(fk_driver *driver, fk_guest *guest, fk_str sender, const fk_wir
     return true;
 }
 
+/* A connection is of one system, which has one uid as long as it lives: who brings another could bring
+ * any number of them. Also of those that were refused: their addresses are remembered, too. */
+static bool is_same_claim(const fk_driver *driver, fk_guest *guest, const fk_wire_unique *from)
+{
+    const fk_hash_key *key = &driver->remote->sys->key;
+    const fk_wire_address *a = &from->address;
+    uint64_t claim = fk__hash_bytes(key, a->system.ptr, a->system.len);
+    claim = fk__mix64(claim ^ fk__hash_bytes(key, a->host.ptr, a->host.len));
+    claim = fk__mix64(claim ^ a->port);
+    claim = fk__mix64(claim ^ from->uid) | 1;
+    if (guest->claim == 0) guest->claim = claim;
+    return guest->claim == claim;
+}
+
 bool fk__speech_hear(fk_driver *driver, fk_guest *guest, const fk_wire_envelope *envelope,
                      fk_wire_fault *fault)
 {
@@ -575,9 +591,14 @@ bool fk__speech_hear(fk_driver *driver, fk_guest *guest, const fk_wire_envelope 
     bool is_response = control.kind == FK_CONTROL_HANDSHAKE_RSP;
     fault->err = FK_OK;
     if (is_request || is_response) {
-        uint64_t uid = is_request ? control.as.handshake.from.uid : control.as.from.from.uid;
-        if (uid != envelope->uid && FK_SAFEGUARD(HANDSHAKE_FROM)) {
+        const fk_wire_unique *from =
+            is_request ? &control.as.handshake.from : &control.as.from.from;
+        if (from->uid != envelope->uid && FK_SAFEGUARD(HANDSHAKE_FROM)) {
             fk__wire_fail(fault, FK_E_MALFORMED, 4, "a handshake in the name of another system");
+            return false;
+        }
+        if (!is_same_claim(driver, guest, from)) {
+            fk__wire_fail(fault, FK_E_MALFORMED, 4, "a second system on one connection");
             return false;
         }
         if (is_request)

@@ -137,7 +137,7 @@ TEST(retirement_who_has_numbered_messages_with_us_stays_until_it_parts)
     board_start(&b, 0);
     for (uint32_t i = 1; i <= 2; i++) {
         board_meet(&b, i, 1);
-        ((fk_line *)board_authority(&b, i)->user)->peer.origin[0].inbox.seq = 1;
+        ((fk_line *)board_authority(&b, i)->user)->is_counting = true;
     }
     board_part(&b, 2);
     board_drop(&b, 1);
