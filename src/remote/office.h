@@ -34,7 +34,11 @@ typedef struct fk_guest {
     uint64_t uid;      /* ... as long as this is its uid */
     uint64_t claim;    /* of its first handshake: from whom it says it is; 0: there was none */
     fk_time close_at;  /* unless it is greeted before; FK_NEVER: it has been */
-    bool is_doomed;    /* of no use any more: closed when the driver runs next */
+    fk_time came_at;
+    fk_time began_at; /* when the frame of which there is a part began ... */
+    fk_time
+        stall_at;   /* ... and when that is to be closed, unless more of it comes; FK_NEVER: none */
+    bool is_doomed; /* of no use any more: closed when the driver runs next */
     struct fk_guest *next, **link;
     uint8_t from_len;
     char from[63]; /* "127.0.0.1:40222" */
@@ -58,6 +62,10 @@ typedef struct fk_sysparcel {
 
 /* No frame with one of these is larger. */
 #define FK_SYSPARCEL_MAX 8192u
+
+/* Who has not proved yet that it is where it says, and is in the way of others, may stay for this part
+ * of handshake_timeout. */
+#define FK_UNPROVEN_PART 20
 
 /* Nor any other frame of a control stream, whatever the config's frame_max: for whoever takes messages
  * of 4 KiB only may still be watched, and has a table of names. */
@@ -103,6 +111,7 @@ struct fk_driver {
     fk_conn_id conn_next;
     uint64_t guest_number; /* of the last */
     uint32_t guest_count, half_open_count;
+    uint32_t inbound_bytes; /* rooms of all guests */
     fk_guest *guests;
     fk_line *lines_free;   /* under the lock of the remote part */
     fk_line *awake;        /* those to be looked at in this turn */

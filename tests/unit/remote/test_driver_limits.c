@@ -83,3 +83,107 @@ TEST(limits_a_numbered_message_that_nobody_understands_is_acknowledged_and_nobod
     CHECK_U64(authorities(), 0); /* forgotten */
     branch_stop(&b);
 }
+
+/* ---- bytes -------------------------------------------------------------------------------------------------- */
+
+enum { LARGE = 64 << 10 };
+
+/* A frame of so many bytes, but for the last so many. */
+static bool begin_frame(cable_conn *in, uint32_t len, uint32_t but)
+{
+    unsigned char *bytes = calloc(1, 4 + len);
+    CHECK(bytes != NULL);
+    fk__store32(bytes, len);
+    bool is_open = cable_read(&b.c, in, bytes, 4 + len - but);
+    free(bytes);
+    return is_open;
+}
+
+static cable_conn *join_large(uint32_t number)
+{
+    cable_peer peer = stranger(number);
+    cable_conn *in = cable_accept(&b.c);
+    CHECK(in != NULL);
+    CHECK(cable_header(&b.c, in, FK_STREAM_LARGE));
+    CHECK(cable_request(&b.c, in, &peer));
+    cable_run(&b.c);
+    return in;
+}
+
+TEST(limits_frames_that_are_not_whole_are_bounded_for_all_connections_together)
+{
+    enum { COUNT = 40, FIT = 16 };
+    cable_conn *in[COUNT];
+    branch_start(&b, (fk_remoting_config){ .frame_max = LARGE,
+                                           .frame_max_large = LARGE,
+                                           .inbound_bytes_max = FIT * LARGE,
+                                           .connecting_max = 1 });
+    branch_meet(&b);
+    cable_conn *honest = branch_join(&b, FK_STREAM_ORDINARY);
+    for (uint32_t i = 0; i < COUNT; i++) in[i] = join_large(i);
+    uint64_t before = atomic_load(&b.r.bytes);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        CHECK(begin_frame(in[i], LARGE, 1));
+        branch_pass(&b, FK_MILLIS(1));
+    }
+    CHECK(atomic_load(&b.r.bytes) <= before + FIT * LARGE);
+    CHECK_U64(b.c.driver->inbound_bytes, FIT * LARGE);
+    CHECK_STR(b.reason, "too many bytes of frames that are not whole");
+    CHECK(in[0]->is_closed); /* for the longest time */
+    CHECK(in[COUNT - 1]->is_open);
+    /* An honest one in pieces, smaller or not, is not among those that are closed. */
+    CHECK(honest->is_open);
+    CHECK(begin_frame(honest, LARGE, 1));
+    cable_run(&b.c);
+    CHECK(honest->is_open);
+    branch_pass(&b, FK_MILLIS(1));
+    CHECK(begin_frame(join_large(COUNT), LARGE, 1));
+    cable_run(&b.c);
+    CHECK(honest->is_open);
+    branch_stop(&b);
+}
+
+TEST(limits_rooms_that_are_kept_for_the_next_frame_only_go_first)
+{
+    branch_start(&b, (fk_remoting_config){ .frame_max = LARGE,
+                                           .frame_max_large = LARGE,
+                                           .inbound_bytes_max = LARGE });
+    branch_meet(&b);
+    cable_conn *first = branch_join(&b, FK_STREAM_ORDINARY);
+    const char *to = "fraktor://a@10.0.0.1:1/user/here";
+    unsigned char bytes[256];
+    fk_wire_envelope e = { .uid = b.peer.uid, .serializer = FK_SERIALIZER_TEXT };
+    size_t size;
+    e.recipient.text = fk_str_of(to);
+    e.payload.len = 1;
+    CHECK_OK(fk__frame_size(&e, sizeof(bytes), &size));
+    *fk__frame_encode(&e, bytes) = 'x';
+    for (size_t i = 0; i < size; i++) CHECK(cable_read(&b.c, first, bytes + i, 1));
+    CHECK(b.c.driver->inbound_bytes > 0);
+    CHECK(begin_frame(join_large(1), LARGE, 1));
+    CHECK_U64(b.c.driver->inbound_bytes, LARGE);
+    cable_run(&b.c);
+    CHECK(first->is_open);
+    cable_run(&b.c);
+    CHECK_U64(b.here.count, 1);
+    branch_stop(&b);
+}
+
+TEST(limits_half_a_frame_has_a_time)
+{
+    branch_start(&b, (fk_remoting_config){ .handshake_timeout = FK_SECONDS(8) });
+    branch_meet(&b);
+    cable_conn *slow = branch_join(&b, FK_STREAM_ORDINARY), *cut = branch_join(&b, FK_STREAM_LARGE);
+    CHECK(begin_frame(slow, 100, 50));
+    CHECK(cable_read(&b.c, cut, "\x10", 1)); /* of the length */
+    branch_pass(&b, FK_SECONDS(5));
+    CHECK(cable_read(&b.c, slow, "", 1)); /* there is more of it */
+    branch_pass(&b, FK_SECONDS(4));
+    CHECK(slow->is_open);
+    CHECK(cut->is_closed);
+    CHECK_STR(b.reason, "half a frame, and no more of it");
+    branch_pass(&b, FK_SECONDS(5));
+    CHECK(slow->is_closed);
+    CHECK(b.in[FK_STREAM_CONTROL]->is_open); /* between frames there is no hurry */
+    branch_stop(&b);
+}
