@@ -128,9 +128,10 @@ struct fk_authority {
     uint16_t mapped_host_len;
     uint16_t mapped_port;
     void *user; /* whatever the caller keeps for it */
-    /* The caller's references to its actors, and how many of these must stay (remote/proxies.h). */
+    /* The caller's references to its actors, how many of these must stay, and how many were
+     * asked for (remote/proxies.h). */
     struct fk_remote_proxy *proxies;
-    uint32_t proxies_staying;
+    uint32_t proxies_staying, proxies_held;
     fk_authority *chain; /* next in its bucket */
     uint64_t hash;
     fk_authority_key key; /* system and host are in text */

@@ -8,6 +8,7 @@
  *   driver.c     its life, its turn, connections by number
  *   line.c       letters: from senders to streams, and back when there is no way
  *   stream.c     outgoing connections: buffers, handshakes, frames
+ *   turnstile.c  which of them are opened, when there are many
  *   guest.c      incoming connections: frames of others, and who may come in
  *   speech.c     what systems say to each other about themselves, on control streams
  *   bond.c       watches across systems
@@ -112,6 +113,9 @@ struct fk_driver {
     uint64_t guest_number; /* of the last */
     uint32_t guest_count, half_open_count;
     uint32_t inbound_bytes; /* rooms of all guests */
+    uint32_t half_count;    /* streams of ours that are half open ... */
+    uint32_t queued_count;  /* ... and those that wait until there are fewer */
+    fk_time turns_at;       /* not before that are these looked through for nothing */
     fk_guest *guests;
     fk_line *lines_free;   /* under the lock of the remote part */
     fk_line *awake;        /* those to be looked at in this turn */
@@ -196,6 +200,19 @@ FK_MUST_USE bool fk__stream_frame(fk_driver *driver, fk_stream *stream,
                                   const fk_wire_envelope *envelope, unsigned char **payload,
                                   size_t payload_len);
 
+/* ---- turnstile.c */
+
+/* It may be opened now; else it is called when its turn has come. */
+FK_MUST_USE bool fk__turnstile_pass(fk_driver *driver, fk_stream *stream);
+/* It is not to be opened any more. */
+void fk__turnstile_leave(fk_driver *driver, fk_stream *stream);
+/* It is half open; it may not be that any more, or is closed. */
+void fk__turnstile_begin(fk_driver *driver, fk_stream *stream);
+void fk__turnstile_look(fk_driver *driver, fk_stream *stream);
+void fk__turnstile_end(fk_driver *driver, fk_stream *stream);
+/* Calls those whose turn it is. */
+void fk__turnstile_run(fk_driver *driver);
+
 /* ---- guest.c */
 
 /* Bytes have come. False: the guest is gone, and the connection to be closed. */
@@ -248,6 +265,8 @@ void fk__bonds_fini_all(fk_driver *driver);
 
 /* Under the lock: somebody here has a reason to be connected with it. */
 bool fk__line_is_wanted(const fk_line *line);
+/* Under the lock: it is an actor here that began. Others can bring about anything but that. */
+bool fk__line_is_ours(const fk_line *line);
 /* Forgets systems that nobody wants, those that are so for the longest time first. False: there are
  * none. Not while a frame of one is being read. */
 bool fk__retire_some(fk_driver *driver);

@@ -255,9 +255,11 @@ fk_err fk__proxies_get(fk_proxies *proxies, fk_local *local, fk_str path, fk_aut
         FK_TRY(proxy_add(proxies, local, path, is_held, &proxy));
         proxy->hash = hash;
         authority_attach(proxy, authority);
+        if (is_held) authority->proxies_held++;
         bucket_put(proxies, proxy);
     } else if (is_held && !proxy->is_held) {
         FK_TRY(proxy_hold(proxies, proxy));
+        authority->proxies_held++;
     }
     proxy_queue(proxies, proxy);
     *out = proxy;

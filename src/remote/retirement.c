@@ -57,6 +57,13 @@ bool fk__line_is_wanted(const fk_line *line)
     return line_counts_on_us(line);
 }
 
+bool fk__line_is_ours(const fk_line *line)
+{
+    const fk_authority *authority = line->authority;
+    bool is_watched = line->watching.bonds.list[FK_BOND_OURS].count != 0;
+    return authority->proxies_held != 0 || authority->is_kept || is_watched;
+}
+
 static bool line_is_idle(const fk_driver *driver, const fk_line *line)
 {
     /* Exactly: nobody is just putting a letter on it, and it is shut. */

@@ -251,6 +251,7 @@ static void accepted(fk_driver *driver, fk_line *line, fk_door_effects *effects,
         outbox_begin(driver, line);
     for (uint32_t kind = FK_STREAM_CONTROL; kind < FK_STREAM_COUNT; kind++) {
         fk__handshake_answered(&line->stream[kind].handshake, is_response);
+        fk__turnstile_look(driver, &line->stream[kind]);
     }
     const fk_stream *control = &line->stream[FK_STREAM_CONTROL];
     if (is_response && control->handshake.phase == FK_HANDSHAKE_ANSWERED) {

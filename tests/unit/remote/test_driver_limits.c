@@ -84,6 +84,102 @@ TEST(limits_a_numbered_message_that_nobody_understands_is_acknowledged_and_nobod
     branch_stop(&b);
 }
 
+/* ---- connections of ours --------------------------------------------------------------------------------- */
+
+static cable_conn *visit(uint32_t number)
+{
+    cable_peer peer = stranger(number);
+    cable_conn *in = cable_accept(&b.c);
+    CHECK(in != NULL);
+    CHECK(cable_header(&b.c, in, FK_STREAM_CONTROL));
+    CHECK(cable_request(&b.c, in, &peer));
+    cable_run(&b.c);
+    return in;
+}
+
+static bool is_called(uint32_t number)
+{
+    for (uint32_t i = 0; i < b.c.conns; i++) {
+        const cable_conn *conn = &b.c.conn[i];
+        if (conn->is_open && conn->is_ours && conn->port == 1000 + number) return true;
+    }
+    return false;
+}
+
+TEST(limits_connections_of_ours_without_an_answer_are_bounded)
+{
+    branch_start(&b, (fk_remoting_config){ .connecting_max = 4 });
+    for (uint32_t i = 1; i <= 20; i++) {
+        visit(i);
+        CHECK(cable_open_count(&b.c, true) <= 4);
+    }
+    CHECK(is_called(1) && is_called(4) && !is_called(5));
+    cable_conn *out;
+    while ((out = cable_waiting(&b.c)) != NULL) cable_connected(&b.c, out); /* and then nothing */
+    branch_pass(&b, FK_MILLIS(999));
+    CHECK(!is_called(20));
+    branch_pass(&b, FK_MILLIS(60));
+    CHECK_U64(cable_open_count(&b.c, true), 4);
+    CHECK(!is_called(1));
+    CHECK(is_called(20)); /* who came last */
+    branch_pass(&b, FK_SECONDS(5));
+    for (uint32_t i = 5; i <= 20; i++) CHECK(b.c.connects >= 20);
+    CHECK_U64(cable_open_count(&b.c, true), 4);
+    branch_stop(&b);
+}
+
+TEST(limits_who_answers_leaves_room_at_once)
+{
+    branch_start(&b, (fk_remoting_config){ .connecting_max = 1 });
+    cable_conn *first = visit(1);
+    visit(2);
+    CHECK(is_called(1) && !is_called(2));
+    cable_connected(&b.c, cable_waiting(&b.c));
+    cable_run(&b.c);
+    CHECK(!is_called(2));
+    cable_peer peer = stranger(1);
+    CHECK(cable_response(&b.c, first, &peer));
+    cable_run(&b.c);
+    CHECK(is_called(1) && is_called(2));
+    branch_stop(&b);
+}
+
+TEST(limits_those_that_actors_here_want_go_first)
+{
+    branch_start(&b, (fk_remoting_config){ .connecting_max = 2 });
+    for (uint32_t i = 1; i <= 8; i++) visit(i);
+    CHECK_OK(fk_send(b.r.sys, branch_there(&b), FK_TEXT("1")));
+    for (uint32_t i = 9; i <= 12; i++) visit(i);
+    branch_pass(&b, FK_MILLIS(1060));
+    bool is_tried = false;
+    for (uint32_t i = 0; i < b.c.conns; i++) {
+        is_tried = is_tried || (b.c.conn[i].is_ours && b.c.conn[i].port == 2);
+    }
+    CHECK(is_tried);
+    branch_pass(&b, FK_SECONDS(10)); /* and it is not closed for the others */
+    CHECK_U64(branch_info(&b).failures, 0);
+    branch_stop(&b);
+}
+
+/* ---- connections of others --------------------------------------------------------------------------------- */
+
+TEST(limits_who_does_not_answer_where_it_says_it_is_gives_way_when_there_are_too_many)
+{
+    branch_start(&b, (fk_remoting_config){ .connections_max = 4 });
+    branch_meet(&b);
+    cable_conn *liar = visit(1);
+    visit(2);
+    visit(3);
+    CHECK(cable_accept(&b.c) == NULL);
+    CHECK_STR(b.reason, "too many connections");
+    branch_pass(&b, FK_SECONDS(2));
+    CHECK(cable_accept(&b.c) != NULL);
+    CHECK(liar->is_closed);
+    CHECK(b.in[FK_STREAM_CONTROL]->is_open); /* that one did answer */
+    cable_run(&b.c);
+    branch_stop(&b);
+}
+
 /* ---- bytes -------------------------------------------------------------------------------------------------- */
 
 enum { LARGE = 64 << 10 };
