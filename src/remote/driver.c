@@ -77,6 +77,7 @@ fk_err fk__driver_create(fk_remote *remote, const fk_remoting_config *config)
     driver->local = &sys->outside[0];
     driver->uid = remote->uid;
     driver->retire_at = FK_NEVER;
+    driver->crowd_next = FK_CROWD;
     remote->driver = driver;
     fk_err err = driver_fill(driver);
     if (err != FK_OK) fk__driver_destroy(remote);
@@ -434,6 +435,12 @@ fk_time fk__driver_run(fk_driver *driver, fk_time now)
     }
     bool is_more = driver->awake != NULL || fk__word_load(&driver->busy, FK_RELAXED) != 0;
     return is_more ? now : driver->next_at;
+}
+
+void fk__driver_full(fk_driver *driver)
+{
+    fk__half_swap(&driver->is_full, 1, FK_ACQ_REL);
+    fk__driver_poke(driver);
 }
 
 void fk__driver_poke(fk_driver *driver)

@@ -13,6 +13,7 @@
  *   speech.c     what systems say to each other about themselves, on control streams
  *   bond.c       watches across systems
  *   retirement.c systems that nobody here wants any more
+ *   crowd.c      systems that give way to others
  *   agent.c      /system/remote-watcher, the actor that watches for others and sees the end coming
  *
  * Everything here is called on the driver's thread, without the lock of the remote part, unless it
@@ -86,6 +87,8 @@ typedef struct fk_scold {
     uint32_t suppressed;
 } fk_scold;
 
+enum { FK_CROWD = 64 };
+
 /* How far our own end is. */
 typedef enum fk_parting {
     FK_PARTING_NONE = 0,
@@ -132,6 +135,8 @@ struct fk_driver {
     fk_time retire_at;       /* when it is worth while to look for systems that nobody wants */
     fk_time retire_again_at; /* not before that when it is crowded: there were none */
     uint32_t retire_round;
+    fk_authority *crowd[FK_CROWD]; /* who gives way next, as of the last search; NULL: nobody */
+    uint32_t crowd_next;
     fk_ref agent;
     fk_time agent_at; /* when to try again, until it has begun */
     fk_parting parting;
@@ -143,6 +148,7 @@ struct fk_driver {
     fk_word lines;     /* all; put in under the lock of the remote part, never taken out */
     fk_word busy;      /* stack of lines to look at */
     fk_word stopped;   /* stack of fk_subject that have ended */
+    fk_half is_full;   /* somebody found no place in the table */
     fk_half is_poked;  /* a step of an authority was made by somebody else */
     fk_half is_hooked; /* the agent has begun */
     fk_half is_asked;  /* the agent has been told of the end of the system */
@@ -271,6 +277,17 @@ bool fk__line_is_ours(const fk_line *line);
  * none. Not while a frame of one is being read. */
 bool fk__retire_some(fk_driver *driver);
 void fk__retire_tick(fk_driver *driver);
+/* Under the lock: it lives, for all we know, and has exchanged numbered messages with us. */
+bool fk__line_counts_on_us(const fk_line *line);
+bool fk__line_has_letters(const fk_line *line);
+/* Lines that have connections to us get the mark of this round. */
+void fk__guests_mark(fk_driver *driver);
+
+/* ---- crowd.c */
+
+/* The table is full: somebody who is out of reach gives way. False: there is nobody, or not now. As
+ * fk__retire_some(). */
+bool fk__crowd_make_room(fk_driver *driver);
 
 /* ---- agent.c */
 

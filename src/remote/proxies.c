@@ -218,6 +218,27 @@ bool fk__proxies_retire(fk_proxies *proxies, fk_authority *authority)
     return true;
 }
 
+fk_err fk__proxies_evict(fk_proxies *proxies, fk_authority *authority, uint32_t most)
+{
+    while (authority->proxies != NULL) {
+        fk_remote_proxy *proxy = authority->proxies;
+        bool must_stay = proxy->is_watched || proxy->has_news || proxy->is_worn;
+        if (must_stay || proxy->pins != 0) return FK_E_STATE;
+        if (most-- == 0) return FK_E_FULL;
+        if (proxy->is_held) {
+            proxy->is_held = false;
+            authority->proxies_held--;
+            proxies->held--;
+            proxies->met++;
+            proxy_queue(proxies, proxy);
+        }
+        if (!proxy_close(proxies, proxy)) return FK_E_STATE;
+        proxy->next = proxies->spare;
+        proxies->spare = proxy;
+    }
+    return FK_OK;
+}
+
 static fk_err proxy_add(fk_proxies *proxies, fk_local *local, fk_str path, bool is_held,
                         fk_remote_proxy **out)
 {

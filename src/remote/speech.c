@@ -329,7 +329,7 @@ static void hear_request(fk_driver *driver, fk_guest *guest, const fk_wire_hands
     fk_door_result result = fk__door_knock(&driver->door, &from, &to, driver->now, &knocked);
     if (result == FK_DOOR_RESULT_LIMIT) {
         fk__remote_unlock(remote);
-        bool has_room = fk__retire_some(driver);
+        bool has_room = fk__retire_some(driver) || fk__crowd_make_room(driver);
         fk__remote_lock(remote);
         if (has_room) result = fk__door_knock(&driver->door, &from, &to, driver->now, &knocked);
     }

@@ -74,7 +74,7 @@ TEST(retirement_what_is_held_or_waits_is_tried_and_stays)
     (void)board_ref(&b, 1, true);
     fk_ref ref = board_ref(&b, 2, false);
     fk__remote_pin(b.remote, board_ref(&b, 3, false), true);
-    board_authority(&b, 4)->is_kept = true;
+    CHECK_OK(fk__authority_keep(&b.remote->table, board_authority(&b, 4)));
     board_drop(&b, 1);
     board_drop(&b, 2);
     board_drop(&b, 3);
