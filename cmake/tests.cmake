@@ -374,6 +374,13 @@ if(TARGET fraktor-cli)
     if(FK_SANITIZE) # which keeps what was freed for a while
         set(flat_kb 1000000)
     endif()
+    set(slack_kb 32768)
+    if(FK_SANITIZE)
+        set(slack_kb 1000000)
+    endif()
+    fk_add_test(cli_remote_hostile TIMEOUT 180
+        COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/remote_hostile.py
+                --program $<TARGET_FILE:fraktor-cli> --slack-kb ${slack_kb})
     fk_add_test(cli_bench_remote TIMEOUT 180
         COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/bench_remote.py
                 --program $<TARGET_FILE:fraktor-cli> --flat-kb ${flat_kb})

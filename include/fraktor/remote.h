@@ -10,6 +10,9 @@
  * gives FK_E_FULL. A quarantined system is sent nothing: FK_E_QUARANTINED, and for every message
  * one FK_EVENT_INVALID_ASSOCIATION and one dead letter. Every change of state is an FK_EVENT_AUTHORITY.
  *
+ * When there are more systems than remoting.systems_max, one that is out of reach gives way ("crowded
+ * out"), and references to its actors are stale, as those of actors that have ended.
+ *
  * All functions may be called from any thread. The faults of fk_path_parse(), FK_E_AUTHORITY for
  * an address without host, FK_E_FOREIGN for this system's own, FK_E_UNSUPPORTED for a system without
  * remoting (pekko rules and no host in the config).

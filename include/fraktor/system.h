@@ -56,6 +56,12 @@ typedef struct fk_remoting_config {
     fk_time heartbeat_pause;              /* silence that is acceptable on top of that; 0: 10 s */
     fk_time idle_after;     /* an ordinary or large stream without use ends; 0: 5 min */
     fk_time compress_every; /* tables of frequent names are made so often; 0: 1 min; FK_NEVER */
+    uint32_t systems_max; /* other systems that are known at a time; 0: 4,096; <= 2^20. The one that
+                               is out of reach for the longest time gives way to a new one */
+    uint32_t quarantined_max;   /* uids that stay out when their system has given way; 0: 65,536 */
+    uint32_t connecting_max;    /* connections of ours at a time that have no answer yet; 0: 64 */
+    uint32_t inbound_bytes_max; /* for frames that have come in part, of all connections together;
+                                   0: 64 MiB; >= frame_max and frame_max_large */
 } fk_remoting_config;
 
 #define FK_WORKERS_NONE UINT32_MAX /* no threads: fk_host_run_once() or the port drives it */

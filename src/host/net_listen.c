@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "fraktor/log.h"
@@ -105,12 +106,26 @@ uint16_t fk__net_port(int fd)
     return ntohs(a.any.sa_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
 }
 
+/* Others may have half of the descriptors that there are; an eighth is for connections of ours that are
+ * being made. What is left is for those that were made, and for files. */
+static void connections_bound(fk_remoting_config *remoting)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= UINT32_MAX) return;
+    uint32_t all = (uint32_t)limit.rlim_cur;
+    uint32_t half = all / 2 > 0 ? all / 2 : 1, eighth = all / 8 > 0 ? all / 8 : 1;
+    if (remoting->connections_max > half) remoting->connections_max = half;
+    if (remoting->half_open_max > half) remoting->half_open_max = half;
+    if (remoting->connecting_max > eighth) remoting->connecting_max = eighth;
+}
+
 fk_err fk__net_listen(fk_system_config *config, const fk_port *port, int *fd)
 {
     fk_remoting_config *remoting = &config->remoting;
     address a;
     int why = 0;
     FK_TRY(fk__remoting_configure(remoting, remoting));
+    connections_bound(remoting);
     uint16_t number = remoting->bind_port != 0 ? remoting->bind_port : remoting->port;
     if (!address_read(remoting->bind_host, number, &a)) {
         listener_explain(config, port, number, "that is not an address");

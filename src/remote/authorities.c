@@ -129,6 +129,7 @@ static fk_err authority_ask(fk_system *sys, fk_str address, fk_authority_event e
     if (line != NULL) fk__line_follow(line);
     if (authority != NULL) authority->holds++;
     fk__remote_unlock(remote);
+    if (err == FK_E_LIMIT && remote->driver != NULL) fk__driver_full(remote->driver);
     fk_local *local = fk__local_enter(sys);
     fk__remote_act(remote, local, &created);
     fk__remote_act(remote, local, &effects);
@@ -174,14 +175,17 @@ fk_err fk_authority_set_mapping(fk_system *sys, fk_str address, fk_str host, uin
     fk_authority *authority;
     fk__remote_lock(remote);
     fk_err err = fk__remote_authority(remote, &path, &created, &authority);
+    bool is_full = err == FK_E_LIMIT;
     if (err == FK_OK) {
         fk__authority_vouch(&remote->table, authority);
-        err = fk__authority_map(&remote->table, authority, host, port, fk__system_now(sys));
+        err = fk__authority_keep(&remote->table, authority);
+        if (err == FK_OK)
+            err = fk__authority_map(&remote->table, authority, host, port, fk__system_now(sys));
         authority->holds++;
-        if (err == FK_OK) authority->is_kept = true;
         created.authority = authority;
     }
     fk__remote_unlock(remote);
+    if (is_full) fk__driver_full(remote->driver);
     fk_local *local = fk__local_enter(sys);
     fk__remote_act(remote, local, &created);
     fk__remote_release(remote, created.authority);

@@ -29,6 +29,7 @@ static void authority_move(fk_authority *a, fk_association to, fk_authority_reas
     a->state = to;
     a->state_at = now;
     a->is_open = a->is_draining = a->is_attempting = a->is_resting = false;
+    a->is_crowded = a->is_spared = false;
     a->attempt_at = a->give_up_at = a->lift_at = FK_NEVER;
 }
 
@@ -89,6 +90,17 @@ static void authority_meet(fk_authority *a, uint64_t uid, fk_authority_effects *
     a->uid = uid;
 }
 
+/* So that it can be quarantined without asking for memory. */
+static fk_authority_result authority_reserve(fk_authority_table *table, fk_authority *a,
+                                             fk_time now, fk_authority_effects *fx)
+{
+    fk_err err =
+        fk__uids_reserve(&a->quarantined, table->mem, table->uids_limit, now, &fx->uid_forgotten);
+    if (err == FK_OK) return FK_AUTHORITY_RESULT_DONE;
+    authority_attempt_fails(table, a, now);
+    return err == FK_E_NOMEM ? FK_AUTHORITY_RESULT_NOMEM : FK_AUTHORITY_RESULT_LIMIT;
+}
+
 /* R3 of the fault model: the quarantine of a uid is for good. A handshake with such a system is
  * refused, which is one of the ways into quarantine, if a handshake is what we wait for. While
  * another system is connected it is a late word of its predecessor and no reason to give up the
@@ -98,6 +110,10 @@ static fk_authority_result authority_meet_old(fk_authority_table *table, fk_auth
 {
     bool is_pekko = table->config.rules == FK_RULES_PEKKO;
     if (a->state != FK_ASSOCIATION_QUARANTINE && (!a->is_open || is_pekko)) {
+        if (!fk__authority_refuses(a, uid)) { /* so the tombs do */
+            fk_authority_result result = authority_reserve(table, a, now, fx);
+            if (result != FK_AUTHORITY_RESULT_DONE) return result;
+        }
         authority_meet(a, uid, fx);
         authority_quarantine(table, a, FK_AUTHORITY_REASON_OLD_UID, now, fx);
     }
@@ -111,18 +127,15 @@ static fk_authority_result authority_on_handshake(fk_authority_table *table, fk_
     if (uid == 0) return FK_AUTHORITY_RESULT_INVALID;
     if (!a->is_mapped) return FK_AUTHORITY_RESULT_UNMAPPED;
     if (a->is_open && a->uid == uid) return FK_AUTHORITY_RESULT_SAME;
-    if (FK_SAFEGUARD(QUARANTINE_UID) && fk__authority_refuses(a, uid)) {
+    bool is_old = fk__authority_refuses(a, uid) || fk__tombs_has(&table->tombs, a->hash, uid);
+    if (FK_SAFEGUARD(QUARANTINE_UID) && is_old) {
         return authority_meet_old(table, a, uid, now, fx);
     }
     bool is_quarantined = a->state == FK_ASSOCIATION_QUARANTINE;
     if (is_quarantined && table->config.ignore_new_uid) return FK_AUTHORITY_RESULT_FORBIDDEN;
 
-    fk_err err =
-        fk__uids_reserve(&a->quarantined, table->mem, table->uids_limit, now, &fx->uid_forgotten);
-    if (err != FK_OK) {
-        authority_attempt_fails(table, a, now);
-        return err == FK_E_NOMEM ? FK_AUTHORITY_RESULT_NOMEM : FK_AUTHORITY_RESULT_LIMIT;
-    }
+    fk_authority_result result = authority_reserve(table, a, now, fx);
+    if (result != FK_AUTHORITY_RESULT_DONE) return result;
     authority_meet(a, uid, fx);
     fk__authority_vouch(table, a);
     if (a->is_open) return FK_AUTHORITY_RESULT_DONE;
@@ -232,11 +245,34 @@ static fk_authority_result authority_on_override(fk_authority_table *table, fk_a
     if (a->state != FK_ASSOCIATION_QUARANTINE) return FK_AUTHORITY_RESULT_STATE;
     if (table->config.rules == FK_RULES_PEKKO) return FK_AUTHORITY_RESULT_FORBIDDEN;
     if (force && fk__uids_remove(&a->quarantined, a->uid)) fx->uid_forgiven = a->uid;
+    if (force) fk__tombs_remove(&table->tombs, a->hash, a->uid);
     authority_move(a, a->is_mapped ? FK_ASSOCIATION_CONNECTED : FK_ASSOCIATION_UNRESOLVED,
                    FK_AUTHORITY_REASON_OVERRIDE, now, fx);
     fk__authority_settle(table, a);
     fk__authority_arm(table, a, now);
     return FK_AUTHORITY_RESULT_DONE;
+}
+
+/* ---- giving way ---------------------------------------------------------------------------- */
+
+void fk__authority_crowd_out(fk_authority_table *table, fk_authority *authority, bool is_spared,
+                             fk_time now, fk_authority_effects *effects)
+{
+    fk_authority *a = authority;
+    *effects = (fk_authority_effects){ .authority = a };
+    if (a->is_crowded) return;
+    if (a->state != FK_ASSOCIATION_QUARANTINE) {
+        /* Also by Pekko's rules: it is over in a moment. */
+        bool was_refused = fk__authority_refuses(a, a->uid);
+        authority_quarantine(table, a, FK_AUTHORITY_REASON_CROWDED, now, effects);
+        a->is_spared = is_spared && !was_refused;
+    } else {
+        effects->has_change = true;
+        effects->change =
+            (fk_authority_change){ a->state, a->state, FK_AUTHORITY_REASON_CROWDED, now };
+        effects->change_number = ++a->changes;
+    }
+    a->is_crowded = true;
 }
 
 /* ---- the way in ---------------------------------------------------------------------------- */

@@ -15,6 +15,9 @@
  *   Connected    Quarantine   invalid association; the peer's notice; asked for; as above, a
  *                             handshake refused after an override
  *   Quarantine   Unresolved   its time is over; overridden, but there is no mapping
+ *   any          (forgotten)  nobody wants it any more; or others need its place: then what waits
+ *                             for it is refused, as by a quarantine, and its uids stay out
+ *                             (remote/tombs.h)
  *   Quarantine   Connected    overridden: sends wait for a fresh handshake;
  *                             a handshake completed with a uid that is not quarantined
  *
@@ -40,6 +43,7 @@
 #include "fraktor/path.h"
 #include "remote/deadlines.h"
 #include "remote/envelopes.h"
+#include "remote/tombs.h"
 #include "remote/uids.h"
 
 typedef enum fk_association {
@@ -65,7 +69,8 @@ typedef enum fk_association {
     X(OLD_UID, "handshake with a quarantined system")                                              \
     X(GAVE_UP, "reconnecting failed for too long")                                                 \
     X(ELAPSED, "quarantine is over")                                                               \
-    X(OVERRIDE, "quarantine overridden")
+    X(OVERRIDE, "quarantine overridden")                                                           \
+    X(CROWDED, "crowded out")
 
 typedef enum fk_authority_reason {
 #define FK_AUTHORITY_REASON_ENUM(name, text) FK_AUTHORITY_REASON_##name,
@@ -83,6 +88,7 @@ typedef struct fk_authority_config {
     uint32_t deferred_max;       /* envelopes that wait for one authority; 0: 1,024 (Pekko 3,072) */
     uint32_t deferred_total_max; /* for all of them; 0: 8,192; hearsay gets a quarter */
     uint32_t uids_max;           /* quarantined uids of one authority; 0: 1,024; at most 65,536 */
+    uint32_t tombs_max;          /* of those that are forgotten; 0: 65,536; at most 2^20 */
     uint32_t jitter_percent;     /* how much of a delay chance may take off, to 100; 0: 20 */
     fk_time quarantine;          /* 0: 5 days; at least 1 s */
     fk_time quarantine_override; /* when authorities are to have another one than reserved uids of
@@ -113,6 +119,8 @@ struct fk_authority {
     bool is_resting;    /* Unresolved, and nobody wants it: it is not tried */
     bool is_kept;       /* a person has said where it is: it is not forgotten */
     bool is_hearsay;    /* it is only known from what somebody else sent: see fk__authority_vouch */
+    bool is_crowded;    /* with Quarantine: it gives way, and has been told of */
+    bool is_spared;     /* with is_crowded: its uid may come back */
     uint32_t holds;     /* of those who look at it without the caller's lock: nor then */
     uint64_t uid;       /* of the peer, or the last one; 0: none yet */
     uint64_t attempt;
@@ -133,7 +141,8 @@ struct fk_authority {
     uint16_t mapped_host_len;
     uint16_t mapped_port;
     void *user; /* whatever the caller keeps for it */
-    /* The caller's references to its actors, and how many of these must stay (remote/proxies.h). */
+    /* The caller's references to its actors, how many of these must stay, and how many were
+     * asked for (remote/proxies.h). */
     struct fk_remote_proxy *proxies;
     uint32_t proxies_staying;
     struct fk_remote_proxy *idle_oldest, *idle_newest; /* of those that may give way, by use */
@@ -157,7 +166,9 @@ typedef struct fk_authority_table {
     uint32_t count;
     uint32_t deferred_total;
     uint32_t deferred_hearsay; /* of these */
+    uint32_t kept; /* by fk__authority_keep() */
     fk_deadlines deadlines;
+    fk_tombs tombs;
 } fk_authority_table;
 
 /* ---- what happens, and what is to be done about it ----------------------------------------- */
@@ -253,6 +264,17 @@ bool fk__authority_is_forgettable(const fk_authority_table *table, const fk_auth
 /* FK_E_STATE unless that is so. What the caller keeps for it he must have seen to before. */
 FK_MUST_USE fk_err fk__authority_forget(fk_authority_table *table, fk_authority *authority,
                                         fk_time now);
+
+/* A person has said where it is. FK_E_LIMIT: so it is for half of all that may be known. */
+FK_MUST_USE fk_err fk__authority_keep(fk_authority_table *table, fk_authority *authority);
+
+/* Others need its place: it is quarantined, if it is not, and nothing must be deferred any more. Then
+ * fk__authority_give_way(). is_spared: nothing was promised to its present uid, which may come back. */
+void fk__authority_crowd_out(fk_authority_table *table, fk_authority *authority, bool is_spared,
+                             fk_time now, fk_authority_effects *effects);
+/* It is forgotten, but for the uids that must not come back. FK_E_STATE: it was not crowded out, or
+ * somebody holds it. */
+FK_MUST_USE fk_err fk__authority_give_way(fk_authority_table *table, fk_authority *authority);
 
 /* ---- events -------------------------------------------------------------------------------- */
 

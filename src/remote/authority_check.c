@@ -41,6 +41,8 @@ static void authority_check_one(const fk_authority_table *table, const fk_author
     FK_ASSERT(!(a->is_open && is_refused));
     FK_ASSERT(!a->is_resting || a->state == FK_ASSOCIATION_UNRESOLVED);
     FK_ASSERT(!a->is_resting || a->deferred.count == 0);
+    FK_ASSERT(!a->is_crowded || a->state == FK_ASSOCIATION_QUARANTINE);
+    FK_ASSERT(!a->is_spared || a->is_crowded);
     if (a->state == FK_ASSOCIATION_QUARANTINE) {
         FK_ASSERT(a->deferred.count == 0);
         FK_ASSERT(a->uid == 0 || is_refused);
@@ -54,15 +56,18 @@ static void authority_check_one(const fk_authority_table *table, const fk_author
 
 void fk__authority_table_check(const fk_authority_table *table)
 {
-    uint32_t count = 0;
+    uint32_t count = 0, kept = 0;
     uint64_t deferred = 0, hearsay = 0;
     for (const fk_authority *a = fk__authority_after(table, NULL); a != NULL;
          a = fk__authority_after(table, a), count++) {
         authority_check_one(table, a);
         deferred += a->deferred.count;
         if (a->is_hearsay) hearsay += a->deferred.count;
+        kept += a->is_kept;
     }
     FK_ASSERT(count == table->count);
+    FK_ASSERT(kept == table->kept);
+    FK_ASSERT(table->tombs.count <= table->config.tombs_max);
     FK_ASSERT(count <= table->config.authorities_max);
     FK_ASSERT(deferred == table->deferred_total);
     FK_ASSERT(hearsay == table->deferred_hearsay);

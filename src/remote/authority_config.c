@@ -31,8 +31,10 @@ fk_err fk__authority_configure(const fk_authority_config *config, fk_authority_c
     authority_number_default(&c.deferred_max, is_pekko ? DEFERRED_PEKKO : DEFERRED_FRAKTOR);
     authority_number_default(&c.deferred_total_max, 8192);
     authority_number_default(&c.uids_max, 1024);
+    authority_number_default(&c.tombs_max, 65536);
     authority_number_default(&c.jitter_percent, 20);
     if (c.authorities_max > AUTHORITIES_MOST || c.uids_max > UIDS_MOST) return FK_E_INVALID;
+    if (c.tombs_max > AUTHORITIES_MOST) return FK_E_INVALID;
     if (c.jitter_percent > 100) return FK_E_INVALID;
 
     authority_time_default(&c.quarantine, FK_QUARANTINE_DEFAULT);

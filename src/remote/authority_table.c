@@ -164,6 +164,17 @@ static void authority_destroy(fk_authority_table *table, fk_authority *a)
     fk__mem_free(table->mem, a, sizeof(*a) + a->text.len);
 }
 
+static void authority_remove(fk_authority_table *table, fk_authority *authority)
+{
+    FK_ASSERT(authority->proxies == NULL);
+    fk_authority **link = &table->bucket[authority->hash & (table->bucket_count - 1)];
+    while (*link != authority) link = &(*link)->chain;
+    *link = authority->chain;
+    fk__deadline_set(&table->deadlines, &authority->deadline, FK_NEVER);
+    authority_destroy(table, authority);
+    table->count--;
+}
+
 /* By Pekko's rules no time ends a quarantine. But a uid need not be remembered for longer than this,
  * and with the uid the quarantine is over. */
 bool fk__authority_is_forgettable(const fk_authority_table *table, const fk_authority *authority,
@@ -180,13 +191,30 @@ bool fk__authority_is_forgettable(const fk_authority_table *table, const fk_auth
 fk_err fk__authority_forget(fk_authority_table *table, fk_authority *authority, fk_time now)
 {
     if (!fk__authority_is_forgettable(table, authority, now)) return FK_E_STATE;
-    FK_ASSERT(authority->proxies == NULL);
-    fk_authority **link = &table->bucket[authority->hash & (table->bucket_count - 1)];
-    while (*link != authority) link = &(*link)->chain;
-    *link = authority->chain;
-    fk__deadline_set(&table->deadlines, &authority->deadline, FK_NEVER);
-    authority_destroy(table, authority);
-    table->count--;
+    authority_remove(table, authority);
+    return FK_OK;
+}
+
+fk_err fk__authority_give_way(fk_authority_table *table, fk_authority *authority)
+{
+    const fk_uids *uids = &authority->quarantined;
+    if (!authority->is_crowded || authority->is_kept || authority->holds != 0) return FK_E_STATE;
+    FK_ASSERT(authority->deferred.count == 0);
+    for (uint32_t i = 0; i < uids->count; i++) {
+        uint64_t uid = uids->mark[i].uid;
+        if (authority->is_spared && uid == authority->uid) continue;
+        fk__tombs_add(&table->tombs, authority->hash, uid);
+    }
+    authority_remove(table, authority);
+    return FK_OK;
+}
+
+fk_err fk__authority_keep(fk_authority_table *table, fk_authority *authority)
+{
+    if (authority->is_kept) return FK_OK;
+    if (table->kept >= (table->config.authorities_max + 1) / 2) return FK_E_LIMIT;
+    authority->is_kept = true;
+    table->kept++;
     return FK_OK;
 }
 
@@ -263,6 +291,7 @@ fk_err fk__authority_table_init(fk_authority_table *table, fk_mem *mem,
                                    .rng = { seed != 0 ? seed : 1 },
                                    .duration = duration,
                                    .uids_limit = { own.uids_max, keep } };
+    fk__tombs_init(&table->tombs, mem, own.tombs_max);
     return FK_OK;
 }
 
@@ -278,5 +307,6 @@ void fk__authority_table_fini(fk_authority_table *table, fk_envelopes *left)
     }
     FK_ASSERT(left->count == table->deferred_total);
     fk__mem_free(table->mem, table->bucket, authority_block_size(table->bucket_count));
+    fk__tombs_fini(&table->tombs);
     *table = (fk_authority_table){ .mem = table->mem };
 }

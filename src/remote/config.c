@@ -21,6 +21,9 @@ static bool config_frames(fk_remoting_config *c)
     config_number(&c->frame_max, FK_FRAME_MAX);
     config_number(&c->frame_max_large, FK_FRAME_MAX_LARGE);
     if (c->frame_max < FK_REMOTING_FRAME_MIN || c->frame_max > FK_REMOTING_FRAME_MOST) return false;
+    uint32_t larger = c->frame_max > c->frame_max_large ? c->frame_max : c->frame_max_large;
+    config_number(&c->inbound_bytes_max, larger > FK_INBOUND_BYTES ? larger : FK_INBOUND_BYTES);
+    if (c->inbound_bytes_max < larger || c->inbound_bytes_max < FK_INBOUND_LEAST) return false;
     return c->frame_max_large >= FK_REMOTING_FRAME_MIN &&
            c->frame_max_large <= FK_REMOTING_FRAME_MOST;
 }
@@ -33,6 +36,11 @@ static bool config_connections(fk_remoting_config *c)
     config_number(&c->watches_max, 10000);
     config_number(&c->references_max, 16384);
     config_number(&c->watchers_max, (c->references_max + 7) / 8);
+    config_number(&c->connecting_max, 64);
+    config_number(&c->systems_max, 4096);
+    config_number(&c->quarantined_max, 65536);
+    if (c->systems_max > FK_REMOTING_SYSTEMS_MOST) return false;
+    if (c->quarantined_max > FK_REMOTING_SYSTEMS_MOST) return false;
     return c->half_open_max <= c->connections_max;
 }
 

@@ -9,6 +9,9 @@
 enum {
     FK_REMOTING_FRAME_MIN = 4 << 10,
     FK_REMOTING_FRAME_MOST = 64 << 20, /* a peer makes us hold that much for each connection */
+    FK_REMOTING_SYSTEMS_MOST = 1 << 20,
+    FK_INBOUND_BYTES = 64 << 20,
+    FK_INBOUND_LEAST = 32 << 10 /* a frame of a control stream, whatever frame_max is */
 };
 
 /* For a config with `enabled`. Fills in what was left 0, except port and bind_port, for only whoever

@@ -77,6 +77,7 @@ fk_err fk__driver_create(fk_remote *remote, const fk_remoting_config *config)
     driver->local = &sys->outside[0];
     driver->uid = remote->uid;
     driver->retire_at = FK_NEVER;
+    driver->crowd_next = FK_CROWD;
     remote->driver = driver;
     fk_err err = driver_fill(driver);
     if (err != FK_OK) fk__driver_destroy(remote);
@@ -250,7 +251,8 @@ static void streams_settle(fk_driver *driver, fk_line *line, const fk_authority 
     bool does_pierce = is_out && has_piercing;
     bool is_wanted = seen->is_open || seen->is_attempting || (is_out && owes_notice) || does_pierce;
     bool is_stale = seen->is_attempting && !seen->is_open && control->attempt != seen->attempt;
-    if (is_stale) fk__stream_close(driver, control, false);
+    /* One that waits for its turn keeps it. */
+    if (is_stale && control->conn != 0) fk__stream_close(driver, control, false);
     if (is_wanted) fk__stream_open(driver, control);
     /* Who is told that it is quarantined is not greeted: it would refuse that if it has quarantined us,
      * say so, and be refused, without end. */
@@ -259,6 +261,7 @@ static void streams_settle(fk_driver *driver, fk_line *line, const fk_authority 
         fk_stream *stream = &line->stream[kind];
         if (seen->is_open && stream->ready.first != NULL) fk__stream_open(driver, stream);
         if (!seen->is_open) fk__stream_close(driver, stream, false);
+        if (stream->ready.first == NULL) fk__turnstile_leave(driver, stream);
     }
     for (uint32_t kind = FK_STREAM_CONTROL; kind < FK_STREAM_COUNT; kind++) {
         fk__stream_pump(driver, &line->stream[kind]);
@@ -420,6 +423,7 @@ fk_time fk__driver_run(fk_driver *driver, fk_time now)
     take_calls(driver);
     if (fk__word_load(&driver->stopped, FK_RELAXED) != 0) fk__bonds_tick(driver);
     if (driver->next_at <= now) tick(driver);
+    if (driver->queued_count != 0) fk__turnstile_run(driver);
     while (driver->awake != NULL) {
         fk_line *line = driver->awake;
         driver->awake = line->next;
@@ -431,6 +435,12 @@ fk_time fk__driver_run(fk_driver *driver, fk_time now)
     }
     bool is_more = driver->awake != NULL || fk__word_load(&driver->busy, FK_RELAXED) != 0;
     return is_more ? now : driver->next_at;
+}
+
+void fk__driver_full(fk_driver *driver)
+{
+    fk__half_swap(&driver->is_full, 1, FK_ACQ_REL);
+    fk__driver_poke(driver);
 }
 
 void fk__driver_poke(fk_driver *driver)

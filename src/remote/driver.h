@@ -53,6 +53,9 @@ FK_MUST_USE fk_err fk__driver_create(struct fk_remote *remote,
 void fk__driver_destroy(struct fk_remote *remote);
 /* Any thread: a step of an authority was made by somebody else. */
 void fk__driver_poke(fk_driver *driver);
+/* Any thread: somebody was refused because the table of authorities is full. The next one is not, if
+ * anybody can give way. */
+void fk__driver_full(fk_driver *driver);
 /* Under the lock: there are so many authorities that those nobody wants must go at once. */
 bool fk__driver_is_crowded(const fk_driver *driver);
 

@@ -2,6 +2,10 @@
 /*
  * Incoming connections. Until a system has been greeted a connection may send small frames only, a
  * handshake, and has a few seconds for it. After that every frame must name the same system.
+ *
+ * Frames that come in pieces are collected in rooms, which all connections together may have so many
+ * bytes of. When these are used up, whoever holds the most of them for the longest time without a whole
+ * frame is closed: somebody who sends a frame in one go holds much, but not for long.
  */
 
 #include "base/safeguard.h"
@@ -9,12 +13,36 @@
 
 enum { FRAME_MAX_STRANGER = 4096 };
 
+/* It answers where it says it is: the handshake went both ways. */
+static bool is_proven(const fk_guest *guest)
+{
+    const fk_line *line = FK_CONTAINER(guest->origin->peer, fk_line, peer);
+    return line->stream[FK_STREAM_CONTROL].handshake.phase == FK_HANDSHAKE_ANSWERED;
+}
+
+/* There are as many as there may be: of those that have shaken hands, but were never found where they
+ * say they are, the one that came first goes. */
+static bool unproven_close(fk_driver *driver)
+{
+    fk_time before = driver->now - driver->config.handshake_timeout / FK_UNPROVEN_PART;
+    fk_guest *oldest = NULL;
+    for (fk_guest *guest = driver->guests; guest != NULL; guest = guest->next) {
+        if (guest->origin == NULL || guest->came_at > before || is_proven(guest)) continue;
+        oldest = guest; /* newest first */
+    }
+    if (oldest == NULL) return false;
+    fk__driver_scold(driver, FK_SCOLD_REFUSED, (fk_str){ oldest->from, oldest->from_len },
+                     "too many connections; it does not answer where it says it is", UINT64_MAX);
+    fk__guest_close(driver, oldest);
+    return true;
+}
+
 bool fk__driver_accepted(fk_driver *driver, fk_conn_id conn, fk_str from, fk_time now)
 {
     const fk_remoting_config *config = &driver->config;
     void *memory;
     driver->now = now;
-    bool is_much = driver->guest_count >= config->connections_max;
+    bool is_much = driver->guest_count >= config->connections_max && !unproven_close(driver);
     bool is_rush = driver->half_open_count >= config->half_open_max && FK_SAFEGUARD(HALF_OPEN);
     if (is_much || is_rush) {
         fk__driver_scold(driver, FK_SCOLD_REFUSED, from,
@@ -29,6 +57,8 @@ bool fk__driver_accepted(fk_driver *driver, fk_conn_id conn, fk_str from, fk_tim
     fk_guest *guest = memory;
     *guest = (fk_guest){ .conn = conn,
                          .number = ++driver->guest_number,
+                         .came_at = now,
+                         .stall_at = FK_NEVER,
                          .close_at = fk__time_add(now, config->handshake_timeout / 4) };
     fk__deframer_init(&guest->deframer);
     for (uint32_t i = 0; i < FK_STREAM_COUNT; i++) {
@@ -50,6 +80,14 @@ bool fk__driver_accepted(fk_driver *driver, fk_conn_id conn, fk_str from, fk_tim
     return true;
 }
 
+static void room_free(fk_driver *driver, fk_guest *guest)
+{
+    fk__mem_free(&driver->remote->sys->mem, guest->room, guest->room_size);
+    driver->inbound_bytes -= guest->room_size;
+    guest->room = NULL;
+    guest->room_size = 0;
+}
+
 /* The transport knows. */
 static void guest_free(fk_driver *driver, fk_guest *guest)
 {
@@ -59,7 +97,7 @@ static void guest_free(fk_driver *driver, fk_guest *guest)
     if (guest->next != NULL) guest->next->link = guest->link;
     driver->guest_count--;
     if (guest->close_at != FK_NEVER) driver->half_open_count--;
-    fk__mem_free(mem, guest->room, guest->room_size);
+    room_free(driver, guest);
     fk__mem_free(mem, guest, sizeof(*guest));
 }
 
@@ -85,18 +123,64 @@ void fk__guests_tick(fk_driver *driver)
     for (fk_guest *guest = driver->guests; guest != NULL; guest = next) {
         next = guest->next;
         bool is_late = guest->close_at <= driver->now;
-        if (is_late) {
+        bool is_stalled = guest->stall_at <= driver->now;
+        if (is_late || is_stalled) {
             fk__driver_scold(driver, FK_SCOLD_BYTES, (fk_str){ guest->from, guest->from_len },
-                             "no handshake in time", guest->deframer.offset);
+                             is_late ? "no handshake in time" : "half a frame, and no more of it",
+                             guest->deframer.offset);
         }
-        if (is_late || guest->is_doomed)
+        if (is_late || is_stalled || guest->is_doomed) {
             fk__guest_close(driver, guest);
-        else
+        } else {
             fk__driver_due(driver, guest->close_at);
+            fk__driver_due(driver, guest->stall_at);
+        }
     }
 }
 
 /* ---- frames ------------------------------------------------------------------------------------------- */
+
+static bool room_fits(const fk_driver *driver, uint32_t need)
+{
+    return need <= driver->config.inbound_bytes_max - driver->inbound_bytes;
+}
+
+/* How much it holds, times how long. */
+static uint64_t room_weight(const fk_driver *driver, const fk_guest *guest)
+{
+    uint64_t micros = (uint64_t)(driver->now - guest->began_at) >> 10;
+    return guest->room_size * (micros + 1);
+}
+
+static void heaviest_close(fk_driver *driver, const fk_guest *but)
+{
+    fk_guest *heaviest = NULL;
+    for (fk_guest *guest = driver->guests; guest != NULL; guest = guest->next) {
+        if (guest == but || guest->room_size == 0) continue;
+        /* Newest first: of those that are alike the oldest. */
+        bool is_more =
+            heaviest == NULL || room_weight(driver, guest) >= room_weight(driver, heaviest);
+        if (is_more) heaviest = guest;
+    }
+    FK_ASSERT(heaviest != NULL); /* by itself any frame fits */
+    fk__driver_scold(driver, FK_SCOLD_BYTES, (fk_str){ heaviest->from, heaviest->from_len },
+                     "too many bytes of frames that are not whole", heaviest->deframer.offset);
+    heaviest->is_doomed = true;
+    driver->next_at = 0;
+    room_free(driver, heaviest);
+}
+
+/* First what is kept for the next frame only. */
+static void room_clear(fk_driver *driver, const fk_guest *but, uint32_t need)
+{
+    for (fk_guest *guest = driver->guests; guest != NULL; guest = guest->next) {
+        if (room_fits(driver, need)) return;
+        if (guest == but || guest->deframer.frame_len != 0) continue;
+        fk__deframer_lend(&guest->deframer, NULL, 0);
+        room_free(driver, guest);
+    }
+    while (!room_fits(driver, need)) heaviest_close(driver, but);
+}
 
 static bool room_make(fk_driver *driver, fk_guest *guest)
 {
@@ -104,12 +188,14 @@ static bool room_make(fk_driver *driver, fk_guest *guest)
     uint32_t need = guest->deframer.frame_len; /* below its maximum */
     void *memory;
     if (guest->room_size < need) {
+        room_free(driver, guest);
+        room_clear(driver, guest, need);
         if (fk__mem_alloc(mem, need, FK_SITE("frame that came in pieces"), &memory) != FK_OK) {
             return false;
         }
-        fk__mem_free(mem, guest->room, guest->room_size);
         guest->room = memory;
         guest->room_size = need;
+        driver->inbound_bytes += need;
     }
     fk__deframer_lend(&guest->deframer, guest->room, guest->room_size);
     return true;
@@ -208,15 +294,28 @@ static bool take_frame(fk_driver *driver, fk_guest *guest, fk_str frame, fk_wire
     return take_message(driver, guest, &envelope, fault);
 }
 
+/* All bytes are taken. */
+static void note_part(fk_driver *driver, fk_guest *guest, bool is_another)
+{
+    bool is_part = guest->deframer.frame_len != 0 || guest->deframer.head_len != 0;
+    if (is_another || guest->stall_at == FK_NEVER) guest->began_at = driver->now;
+    guest->stall_at =
+        is_part ? fk__time_add(driver->now, driver->config.handshake_timeout) : FK_NEVER;
+    fk__driver_due(driver, guest->stall_at);
+}
+
 bool fk__guest_read(fk_driver *driver, fk_guest *guest, fk_str bytes)
 {
     fk_deframer *deframer = &guest->deframer;
     fk_wire_fault fault = { FK_OK, 0, "" };
     fk_str frame;
-    bool is_good = true;
+    bool is_good = true, is_another = false;
     while (is_good && !guest->is_doomed) {
         fk_deframe got = fk__deframer_step(deframer, &bytes, &frame);
-        if (got == FK_DEFRAME_MORE) return true;
+        if (got == FK_DEFRAME_MORE) {
+            note_part(driver, guest, is_another);
+            return true;
+        }
         if (got == FK_DEFRAME_ROOM) {
             is_good = room_make(driver, guest);
             if (!is_good) fk__wire_fail(&fault, FK_E_NOMEM, 0, "no memory for a frame");
@@ -225,6 +324,7 @@ bool fk__guest_read(fk_driver *driver, fk_guest *guest, fk_str bytes)
             is_good = false;
         } else if (got == FK_DEFRAME_FRAME) {
             is_good = take_frame(driver, guest, frame, &fault);
+            is_another = true;
             if (!is_good) fault.at += deframer->offset - frame.len; /* in the stream */
         }
     }

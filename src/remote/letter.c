@@ -186,6 +186,7 @@ static fk_err selection_put(fk_remote *remote, fk_local *local, const fk_path *p
     fk_authority *authority = NULL;
     fk__remote_lock(remote);
     fk_err err = fk__remote_authority(remote, path, &effects, &authority);
+    bool is_full = err == FK_E_LIMIT;
     letter->path->authority = authority;
     if (err == FK_OK) fk__authority_vouch(&remote->table, authority);
     fk_line *line = NULL;
@@ -194,6 +195,7 @@ static fk_err selection_put(fk_remote *remote, fk_local *local, const fk_path *p
     /* Until the letter is on its line, which has no other way to know whose it is. */
     if (authority != NULL) authority->holds++;
     fk__remote_unlock(remote);
+    if (is_full && remote->driver != NULL) fk__driver_full(remote->driver);
     fk_err refused = err != FK_OK ? letter_refuse(remote, local, authority, letter, err) : FK_OK;
     if (line != NULL) refused = fk__line_send(remote, local, line, letter, true);
     fk__remote_act(remote, local, &effects);

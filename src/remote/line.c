@@ -10,7 +10,7 @@
  * the gate, the stack, and whether the driver looks at it. */
 static void line_init(fk_driver *driver, fk_line *line)
 {
-    line->is_out = line->has_left = line->is_gone = false;
+    line->is_out = line->has_left = line->is_gone = line->is_counting = false;
     line->watching = (fk_watcher_node){ .uid = 0 };
     line->samples = NULL;
     line->mail = (fk_mail_peer){ .cache = NULL };
@@ -70,6 +70,7 @@ void fk__line_retire(fk_driver *driver, fk_line *line)
     FK_ASSERT(line->piercing.first == NULL);
     FK_ASSERT(line->news_first == NULL);
     for (uint32_t kind = FK_STREAM_CONTROL; kind < FK_STREAM_COUNT; kind++) {
+        fk__turnstile_leave(driver, &line->stream[kind]);
         FK_ASSERT(line->stream[kind].conn == 0);
         FK_ASSERT(line->stream[kind].buffer == NULL);
         FK_ASSERT(line->stream[kind].ready.first == NULL);

@@ -50,6 +50,9 @@ typedef struct fk_stream {
     bool wants_request; /* a HandshakeReq goes next */
     bool is_notice;     /* only to say that somebody is quarantined: nobody is greeted */
     bool is_lent;       /* the buffer is with the transport */
+    bool is_half;       /* not connected, or without an answer: counted by the driver */
+    bool is_queued;     /* there are too many of these: waits for its turn ... */
+    bool is_called;     /* ... and that has come */
     unsigned char *buffer;
     uint32_t size, len;
     uint32_t letters; /* in the buffer */
@@ -95,6 +98,7 @@ struct fk_line {
     fk_time compress_at;
     bool has_left;        /* it has answered that we terminate */
     bool is_gone;         /* it has told us that it terminates */
+    bool is_counting;     /* it has sent a numbered message that means something here */
     uint32_t retire_mark; /* of the last search in which it had a connection to us */
     uint16_t leaver_len;  /* who there told us that it terminates */
     char leaver[254];

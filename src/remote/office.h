@@ -8,10 +8,12 @@
  *   driver.c     its life, its turn, connections by number
  *   line.c       letters: from senders to streams, and back when there is no way
  *   stream.c     outgoing connections: buffers, handshakes, frames
+ *   turnstile.c  which of them are opened, when there are many
  *   guest.c      incoming connections: frames of others, and who may come in
  *   speech.c     what systems say to each other about themselves, on control streams
  *   bond.c       watches across systems
  *   retirement.c systems that nobody here wants any more
+ *   crowd.c      systems that give way to others
  *   agent.c      /system/remote-watcher, the actor that watches for others and sees the end coming
  *
  * Everything here is called on the driver's thread, without the lock of the remote part, unless it
@@ -32,8 +34,13 @@ typedef struct fk_guest {
     uint32_t room_size;
     fk_origin *origin; /* whose it is, once it has been greeted ... */
     uint64_t uid;      /* ... as long as this is its uid */
+    uint64_t claim;    /* of its first handshake: from whom it says it is; 0: there was none */
     fk_time close_at;  /* unless it is greeted before; FK_NEVER: it has been */
-    bool is_doomed;    /* of no use any more: closed when the driver runs next */
+    fk_time came_at;
+    fk_time began_at; /* when the frame of which there is a part began ... */
+    fk_time
+        stall_at;   /* ... and when that is to be closed, unless more of it comes; FK_NEVER: none */
+    bool is_doomed; /* of no use any more: closed when the driver runs next */
     struct fk_guest *next, **link;
     uint8_t from_len;
     char from[63]; /* "127.0.0.1:40222" */
@@ -58,6 +65,10 @@ typedef struct fk_sysparcel {
 /* No frame with one of these is larger. */
 #define FK_SYSPARCEL_MAX 8192u
 
+/* Who has not proved yet that it is where it says, and is in the way of others, may stay for this part
+ * of handshake_timeout. */
+#define FK_UNPROVEN_PART 20
+
 /* Nor any other frame of a control stream, whatever the config's frame_max: for whoever takes messages
  * of 4 KiB only may still be watched, and has a table of names. */
 #define FK_CONTROL_FRAME_MAX ((uint32_t)32 << 10)
@@ -75,6 +86,8 @@ typedef struct fk_scold {
     fk_time next_at;
     uint32_t suppressed;
 } fk_scold;
+
+enum { FK_CROWD = 64 };
 
 /* How far our own end is. */
 typedef enum fk_parting {
@@ -102,6 +115,10 @@ struct fk_driver {
     fk_conn_id conn_next;
     uint64_t guest_number; /* of the last */
     uint32_t guest_count, half_open_count;
+    uint32_t inbound_bytes; /* rooms of all guests */
+    uint32_t half_count;    /* streams of ours that are half open ... */
+    uint32_t queued_count;  /* ... and those that wait until there are fewer */
+    fk_time turns_at;       /* not before that are these looked through for nothing */
     fk_guest *guests;
     fk_line *lines_free;   /* under the lock of the remote part */
     fk_line *awake;        /* those to be looked at in this turn */
@@ -118,6 +135,8 @@ struct fk_driver {
     fk_time retire_at;       /* when it is worth while to look for systems that nobody wants */
     fk_time retire_again_at; /* not before that when it is crowded: there were none */
     uint32_t retire_round;
+    fk_authority *crowd[FK_CROWD]; /* who gives way next, as of the last search; NULL: nobody */
+    uint32_t crowd_next;
     fk_ref agent;
     fk_time agent_at; /* when to try again, until it has begun */
     fk_parting parting;
@@ -129,6 +148,7 @@ struct fk_driver {
     fk_word lines;     /* all; put in under the lock of the remote part, never taken out */
     fk_word busy;      /* stack of lines to look at */
     fk_word stopped;   /* stack of fk_subject that have ended */
+    fk_half is_full;   /* somebody found no place in the table */
     fk_half is_poked;  /* a step of an authority was made by somebody else */
     fk_half is_hooked; /* the agent has begun */
     fk_half is_asked;  /* the agent has been told of the end of the system */
@@ -186,6 +206,19 @@ FK_MUST_USE bool fk__stream_frame(fk_driver *driver, fk_stream *stream,
                                   const fk_wire_envelope *envelope, unsigned char **payload,
                                   size_t payload_len);
 
+/* ---- turnstile.c */
+
+/* It may be opened now; else it is called when its turn has come. */
+FK_MUST_USE bool fk__turnstile_pass(fk_driver *driver, fk_stream *stream);
+/* It is not to be opened any more. */
+void fk__turnstile_leave(fk_driver *driver, fk_stream *stream);
+/* It is half open; it may not be that any more, or is closed. */
+void fk__turnstile_begin(fk_driver *driver, fk_stream *stream);
+void fk__turnstile_look(fk_driver *driver, fk_stream *stream);
+void fk__turnstile_end(fk_driver *driver, fk_stream *stream);
+/* Calls those whose turn it is. */
+void fk__turnstile_run(fk_driver *driver);
+
 /* ---- guest.c */
 
 /* Bytes have come. False: the guest is gone, and the connection to be closed. */
@@ -240,10 +273,23 @@ void fk__bonds_fini_all(fk_driver *driver);
 
 /* Under the lock: somebody here has a reason to be connected with it. */
 bool fk__line_is_wanted(const fk_line *line);
+/* Under the lock: it is an actor here that began. Others can bring about anything but that. */
+bool fk__line_is_ours(const fk_line *line);
 /* Forgets systems that nobody wants, those that are so for the longest time first. False: there are
  * none. Not while a frame of one is being read. */
 bool fk__retire_some(fk_driver *driver);
 void fk__retire_tick(fk_driver *driver);
+/* Under the lock: it lives, for all we know, and has exchanged numbered messages with us. */
+bool fk__line_counts_on_us(const fk_line *line);
+bool fk__line_has_letters(const fk_line *line);
+/* Lines that have connections to us get the mark of this round. */
+void fk__guests_mark(fk_driver *driver);
+
+/* ---- crowd.c */
+
+/* The table is full: somebody who is out of reach gives way. False: there is nobody, or not now. As
+ * fk__retire_some(). */
+bool fk__crowd_make_room(fk_driver *driver);
 
 /* ---- agent.c */
 

@@ -283,6 +283,20 @@ bool fk__proxies_retire(fk_proxies *proxies, fk_authority *authority)
     return true;
 }
 
+fk_err fk__proxies_evict(fk_proxies *proxies, fk_authority *authority, uint32_t most)
+{
+    while (authority->proxies != NULL) {
+        fk_remote_proxy *proxy = authority->proxies;
+        bool must_stay = proxy->is_watched || proxy->has_news || proxy->is_worn;
+        if (must_stay || proxy->pins != 0) return FK_E_STATE;
+        if (most-- == 0) return FK_E_FULL;
+        proxy->is_held = false;
+        proxy_queue(proxies, proxy);
+        if (!proxy_close(proxies, proxy)) return FK_E_STATE;
+    }
+    return FK_OK;
+}
+
 static fk_err proxy_add(fk_proxies *proxies, fk_local *local, fk_str path,
                         const fk_authority *authority, bool is_held, fk_remote_proxy **out)
 {

@@ -19,7 +19,8 @@
  * at one that is just giving way. What such a letter is for is checked by its generation, under the
  * lock, before it is written.
  *
- * Those that are met give way as well when their system is forgotten (fk__proxies_retire).
+ * Those that are met give way as well when their system is forgotten (fk__proxies_retire), and all of
+ * them when others need its place (fk__proxies_evict).
  *
  * Everything here is under the lock of the remote part, except where it is said.
  */
@@ -97,5 +98,9 @@ fk_remote_proxy *fk__proxies_next_watched(fk_proxies *proxies);
 /* Of an authority that is to be forgotten, none of which must stay: each gives way. False: one stays
  * after all, because it is worn out. */
 FK_MUST_USE bool fk__proxies_retire(fk_proxies *proxies, fk_authority *authority);
+
+/* Of one that others need the place of: also those that were asked for. FK_E_FULL: so many have given
+ * way, and there are more; FK_E_STATE: one is watched, or watches, or is worn out, and stays. */
+FK_MUST_USE fk_err fk__proxies_evict(fk_proxies *proxies, fk_authority *authority, uint32_t most);
 
 #endif /* FK_REMOTE_PROXIES_H */

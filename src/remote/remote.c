@@ -138,6 +138,7 @@ static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *given
     fk_path_format(path, FK_FORM_FULL, text, size);
     fk__remote_lock(remote);
     fk_err err = fk__remote_authority(remote, path, &effects, &authority);
+    bool is_full = err == FK_E_LIMIT;
     if (is_held && err == FK_OK) fk__authority_vouch(&remote->table, authority);
     if (!is_held && effects.has_change) authority->is_hearsay = true;
     /* Who has sent something is referred to all the same, so that what is sent to it is refused like
@@ -156,6 +157,7 @@ static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *given
     if (made != NULL) made->holds++;
     fk__remote_unlock(remote);
     fk__cache_free(&local->cache, text, size);
+    if (is_full && remote->driver != NULL) fk__driver_full(remote->driver);
     fk__remote_act(remote, local, &effects);
     fk__remote_release(remote, made);
     return err;
@@ -264,6 +266,8 @@ fk_err fk__remote_attach(fk_system *sys, const fk_system_config *config)
     const fk_remoting_config *asked = &config->remoting;
     fk_authority_config authorities = {
         .rules = sys->paths.rules,
+        .authorities_max = asked->systems_max,
+        .tombs_max = asked->quarantined_max,
         .deferred_max = asked->deferred_max,
         .deferred_total_max = asked->deferred_total_max,
         .quarantine = asked->quarantine,

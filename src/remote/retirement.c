@@ -18,6 +18,8 @@ enum {
     RETIRE_AT_ONCE = 64,       /* are found in one search */
     RETIRE_ROOM = 8,           /* one part in so many of the table is kept free */
     RETIRE_CROWDED_MS = 100,   /* between searches in vain */
+    CROWD_PART = 64,           /* when somebody is refused, so many places are made, ... */
+    CROWD_MOST = 16,           /* ... but not more than these */
     RETIRE_SEARCH_S = 10,      /* between searches, at least */
     RETIRE_AFTER_S = 60,       /* without references, or after it has said that it terminates */
     RETIRE_REFS_AFTER_S = 3600 /* while actors here may remember references, which become stale */
@@ -28,7 +30,7 @@ typedef struct fk_retirees {
     uint32_t count;
 } fk_retirees;
 
-static bool line_has_letters(const fk_line *line)
+bool fk__line_has_letters(const fk_line *line)
 {
     bool has =
         fk__word_load(&line->gate, FK_RELAXED) >= FK_LINE_ONE || line->piercing.first != NULL;
@@ -39,13 +41,9 @@ static bool line_has_letters(const fk_line *line)
 }
 
 /* It lives, for all we know, and has exchanged numbered messages with us. */
-static bool line_counts_on_us(const fk_line *line)
+bool fk__line_counts_on_us(const fk_line *line)
 {
-    bool has_numbers = line->outbox.seq != 0;
-    for (uint32_t i = 0; i < FK_PEER_ORIGINS; i++) {
-        const fk_origin *origin = &line->peer.origin[i];
-        has_numbers = has_numbers || (origin->uid == line->uid && origin->inbox.seq != 0);
-    }
+    bool has_numbers = line->outbox.seq != 0 || line->is_counting;
     /* One that is quarantined does not come back with the same numbers. */
     return has_numbers && !line->is_gone && !fk__authority_refuses(line->authority, line->uid);
 }
@@ -54,11 +52,18 @@ bool fk__line_is_wanted(const fk_line *line)
 {
     const fk_authority *authority = line->authority;
     const fk_bond_list *bonds = line->watching.bonds.list;
-    if (authority->deferred.count != 0 || line_has_letters(line)) return true;
+    if (authority->deferred.count != 0 || fk__line_has_letters(line)) return true;
     if (authority->proxies_staying != 0 || authority->is_kept) return true;
     if (line->outbox.unacked.count != 0 || line->news_first != NULL) return true;
     if (bonds[FK_BOND_OURS].count != 0 || bonds[FK_BOND_THEIRS].count != 0) return true;
-    return line_counts_on_us(line);
+    return fk__line_counts_on_us(line);
+}
+
+bool fk__line_is_ours(const fk_line *line)
+{
+    const fk_authority *authority = line->authority;
+    bool is_watched = line->watching.bonds.list[FK_BOND_OURS].count != 0;
+    return authority->proxies_held != 0 || authority->is_kept || is_watched;
 }
 
 static bool line_is_idle(const fk_driver *driver, const fk_line *line)
@@ -105,10 +110,11 @@ static void retire(fk_driver *driver, fk_authority *a)
     if (a->user != NULL) fk__line_retire(driver, a->user);
     fk_err err = fk__authority_forget(&remote->table, a, driver->now);
     FK_ASSERT(err == FK_OK);
+    driver->crowd_next = FK_CROWD; /* it may have been one of these */
 }
 
 /* Who is still connected to us is not forgotten: its next frame would be a stranger's. */
-static void guests_mark(fk_driver *driver)
+void fk__guests_mark(fk_driver *driver)
 {
     driver->retire_round++;
     for (const fk_guest *guest = driver->guests; guest != NULL; guest = guest->next) {
@@ -124,7 +130,7 @@ static uint32_t retire_search(fk_driver *driver, bool is_crowded, fk_time *next)
     fk_retirees found = { .count = 0 };
     fk_authority *a = NULL;
     *next = FK_NEVER;
-    guests_mark(driver);
+    fk__guests_mark(driver);
     fk__remote_lock(remote);
     /* An end that could not be told names its node still. */
     bool is_possible = !driver->has_unended;
@@ -169,9 +175,26 @@ static bool is_crowded(fk_driver *driver)
     return crowded;
 }
 
+/* Somebody here wants to know one more, and may want to know another one soon. */
+static void places_make(fk_driver *driver)
+{
+    const fk_authority_table *table = &driver->remote->table;
+    uint32_t max = table->config.authorities_max, places = max / CROWD_PART;
+    for (uint32_t i = 0; i <= places && i < CROWD_MOST; i++) {
+        fk__remote_lock(driver->remote);
+        bool has_places = table->count < max - places;
+        fk__remote_unlock(driver->remote);
+        if (has_places || !(fk__retire_some(driver) || fk__crowd_make_room(driver))) return;
+    }
+}
+
 void fk__retire_tick(fk_driver *driver)
 {
     while (is_crowded(driver) && fk__retire_some(driver)) {
+    }
+    if (fk__half_load(&driver->is_full, FK_RELAXED) != 0) {
+        fk__half_swap(&driver->is_full, 0, FK_ACQ_REL);
+        places_make(driver);
     }
     fk__remote_lock(driver->remote);
     bool is_empty = driver->remote->table.count == 0;

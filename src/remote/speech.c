@@ -234,7 +234,7 @@ static void renew(fk_driver *driver, fk_line *line)
     }
     fk__tables_free(driver, line);
     line->owed = 0;
-    line->has_left = line->is_gone = false;
+    line->has_left = line->is_gone = line->is_counting = false;
     outbox_begin(driver, line);
     fk__bonds_renewed(driver, line);
 }
@@ -251,6 +251,7 @@ static void accepted(fk_driver *driver, fk_line *line, fk_door_effects *effects,
         outbox_begin(driver, line);
     for (uint32_t kind = FK_STREAM_CONTROL; kind < FK_STREAM_COUNT; kind++) {
         fk__handshake_answered(&line->stream[kind].handshake, is_response);
+        fk__turnstile_look(driver, &line->stream[kind]);
     }
     const fk_stream *control = &line->stream[FK_STREAM_CONTROL];
     if (is_response && control->handshake.phase == FK_HANDSHAKE_ANSWERED) {
@@ -328,7 +329,7 @@ static void hear_request(fk_driver *driver, fk_guest *guest, const fk_wire_hands
     fk_door_result result = fk__door_knock(&driver->door, &from, &to, driver->now, &knocked);
     if (result == FK_DOOR_RESULT_LIMIT) {
         fk__remote_unlock(remote);
-        bool has_room = fk__retire_some(driver);
+        bool has_room = fk__retire_some(driver) || fk__crowd_make_room(driver);
         fk__remote_lock(remote);
         if (has_room) result = fk__door_knock(&driver->door, &from, &to, driver->now, &knocked);
     }
@@ -491,6 +492,8 @@ static bool hear_numbered(fk_driver *driver, fk_guest *guest, fk_line *line,
         fk__inbox_undo(&guest->origin->inbox, &effects);
         return fault->err == FK_OK;
     }
+    /* What nobody here understands is acknowledged, and no reason to remember anybody. */
+    if (effects.must_deliver && is_known) line->is_counting = true;
     line->ack_seq = effects.seq;
     line->owed &= ~(1u << FK_CONTROL_ACK | 1u << FK_CONTROL_NACK);
     fk__line_owe(driver, line, effects.is_gap ? FK_CONTROL_NACK : FK_CONTROL_ACK);
@@ -567,6 +570,20 @@ static bool hear(fk_driver *driver, fk_guest *guest, fk_str sender, const fk_wir
     return true;
 }
 
+/* A connection is of one system, which has one uid as long as it lives: who brings another could bring
+ * any number of them. Also of those that were refused: their addresses are remembered, too. */
+static bool is_same_claim(const fk_driver *driver, fk_guest *guest, const fk_wire_unique *from)
+{
+    const fk_hash_key *key = &driver->remote->sys->key;
+    const fk_wire_address *a = &from->address;
+    uint64_t claim = fk__hash_bytes(key, a->system.ptr, a->system.len);
+    claim = fk__mix64(claim ^ fk__hash_bytes(key, a->host.ptr, a->host.len));
+    claim = fk__mix64(claim ^ a->port);
+    claim = fk__mix64(claim ^ from->uid) | 1;
+    if (guest->claim == 0) guest->claim = claim;
+    return guest->claim == claim;
+}
+
 bool fk__speech_hear(fk_driver *driver, fk_guest *guest, const fk_wire_envelope *envelope,
                      fk_wire_fault *fault)
 {
@@ -578,9 +595,14 @@ bool fk__speech_hear(fk_driver *driver, fk_guest *guest, const fk_wire_envelope 
     bool is_response = control.kind == FK_CONTROL_HANDSHAKE_RSP;
     fault->err = FK_OK;
     if (is_request || is_response) {
-        uint64_t uid = is_request ? control.as.handshake.from.uid : control.as.from.from.uid;
-        if (uid != envelope->uid && FK_SAFEGUARD(HANDSHAKE_FROM)) {
+        const fk_wire_unique *from =
+            is_request ? &control.as.handshake.from : &control.as.from.from;
+        if (from->uid != envelope->uid && FK_SAFEGUARD(HANDSHAKE_FROM)) {
             fk__wire_fail(fault, FK_E_MALFORMED, 4, "a handshake in the name of another system");
+            return false;
+        }
+        if (!is_same_claim(driver, guest, from)) {
+            fk__wire_fail(fault, FK_E_MALFORMED, 4, "a second system on one connection");
             return false;
         }
         if (is_request)

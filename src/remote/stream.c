@@ -56,6 +56,7 @@ void fk__stream_open(fk_driver *driver, fk_stream *stream)
     fk_str target;
     uint16_t port;
     if (stream->conn != 0 || !driver->is_started) return;
+    if (!fk__turnstile_pass(driver, stream)) return;
     fk__remote_lock(remote);
     fk__authority_target(authority, &target, &port);
     FK_ASSERT(target.len < sizeof(host));
@@ -68,6 +69,7 @@ void fk__stream_open(fk_driver *driver, fk_stream *stream)
     if (target.len > 2 && host[0] == '[') target = (fk_str){ host + 1, target.len - 2 };
     stream->conn = number_next(driver);
     stream->used_at = driver->now;
+    fk__turnstile_begin(driver, stream);
     fk_err err = buffer_make(driver, stream);
     if (err == FK_OK) err = fk__conn_add(driver, stream->conn, stream);
     if (err == FK_OK) {
@@ -83,6 +85,7 @@ void fk__stream_open(fk_driver *driver, fk_stream *stream)
 static void stream_reset(fk_driver *driver, fk_stream *stream)
 {
     fk__handshake_end(&stream->handshake);
+    fk__turnstile_end(driver, stream);
     stream->conn = 0;
     stream->is_connected = stream->wants_request = stream->is_lent = stream->is_notice = false;
     stream->len = stream->letters = 0;
@@ -105,6 +108,7 @@ static void tell_lost(fk_driver *driver, const fk_stream *stream)
 
 void fk__stream_close(fk_driver *driver, fk_stream *stream, bool gently)
 {
+    fk__turnstile_leave(driver, stream);
     if (stream->conn == 0) return;
     fk_outbox_effects effects;
     fk__map_remove(&driver->conns, stream->conn);
@@ -165,6 +169,7 @@ void fk__stream_connected(fk_driver *driver, fk_stream *stream)
     fk__handshake_begin(&stream->handshake, stream->line->authority, fk__stream_is_control(stream),
                         driver->now, &effects);
     fk__remote_unlock(remote);
+    fk__turnstile_look(driver, stream);
     stream->wants_request = effects.must_request;
     fk__driver_due(driver, fk__handshake_next(&stream->handshake));
     fk__line_wake(driver, stream->line);

@@ -33,9 +33,9 @@ static const kernel_config ONE = { .workers = 1, .direct = true };
 
 /* ---- a transport on which nothing happens ----------------------------------------------------- */
 
-static fk_err on_connect(void *ctx, fk_conn_id conn, fk_str to, uint16_t port)
+static fk_err on_connect(void *ctx, fk_conn_id conn, fk_str to, uint16_t port, bool is_wanted)
 {
-    (void)ctx, (void)conn, (void)to, (void)port;
+    (void)ctx, (void)conn, (void)to, (void)port, (void)is_wanted;
     return FK_OK;
 }
 

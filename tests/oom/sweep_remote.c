@@ -6,6 +6,7 @@
 #include "fraktor/codec.h"
 #include "fraktor/remote.h"
 #include "oom/sweep.h"
+#include "remote/remote.h"
 
 enum { ROUNDS = 60, LARGE = 200000 };
 
@@ -131,6 +132,11 @@ static void talk(sweep *s)
         fk_stop(s->r.sys, mortal);
     }
     both(s, ROUNDS / 4);
+    /* As if one had been crowded out: it cannot fail, but may be forgotten. */
+    fk_remote *remote = fk__remote_of(s->r.sys);
+    fk__remote_lock(remote);
+    fk__tombs_add(&remote->table.tombs, 1, 1);
+    fk__remote_unlock(remote);
 }
 
 const scenario SWEEP_REMOTE[] = {

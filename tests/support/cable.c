@@ -148,7 +148,7 @@ void cable_check(const cable *c)
 {
     fk_remote *remote = fk__remote_of(c->sys);
     const fk_driver *driver = c->driver;
-    uint32_t guests = 0, half_open = 0;
+    uint32_t guests = 0, half_open = 0, half = 0, queued = 0, room = 0;
     fk__authority_table_check(&remote->table);
     fk__proxies_check(&remote->proxies);
     fk__watcher_check(&driver->watcher);
@@ -159,6 +159,10 @@ void cable_check(const cable *c)
         for (uint32_t kind = FK_STREAM_CONTROL; kind < FK_STREAM_COUNT; kind++) {
             const fk_stream *stream = &line->stream[kind];
             ready += stream->ready.count;
+            half += stream->is_half;
+            queued += stream->is_queued;
+            MUST(!stream->is_half || stream->conn != 0);
+            MUST(!stream->is_queued || stream->conn == 0);
             MUST(stream->conn != 0 || (!stream->is_connected && !stream->is_lent));
             MUST(stream->conn != 0 || stream->buffer == NULL); /* nobody pays for who is gone */
             MUST(stream->len <= stream->size && stream->letters <= stream->len);
@@ -170,7 +174,11 @@ void cable_check(const cable *c)
     for (const fk_guest *guest = driver->guests; guest != NULL; guest = guest->next) {
         guests++;
         half_open += guest->close_at != FK_NEVER;
+        room += guest->room_size;
     }
+    MUST(half == driver->half_count && queued == driver->queued_count);
+    MUST(half <= driver->config.connecting_max);
+    MUST(room == driver->inbound_bytes && room <= driver->config.inbound_bytes_max);
     MUST(guests == driver->guest_count && half_open == driver->half_open_count);
     MUST(guests <= driver->config.connections_max && half_open <= driver->config.half_open_max);
     MUST(guests == cable_open_count(c, false));

@@ -82,6 +82,22 @@ static void meet(peer *p, uint64_t uid, expected *e)
     p->uid = uid;
 }
 
+/* Is there room for one more uid? */
+static bool reserve(peer *p, expected *e)
+{
+    bool is_full = p->mark_count == model.config.uids_max;
+    if (is_full && fk__time_add(p->marks[0].at, model.keep) > model.now) {
+        e->result = FK_AUTHORITY_RESULT_LIMIT;
+        return false;
+    }
+    if (is_full) {
+        e->forgotten = p->marks[0].uid;
+        remove_mark(p, 0);
+    }
+    if (model.refusals > 0) e->result = FK_AUTHORITY_RESULT_NOMEM;
+    return model.refusals == 0;
+}
+
 static bool on_handshake(peer *p, uint64_t uid, expected *e)
 {
     bool is_pekko = model.config.rules == FK_RULES_PEKKO;
@@ -91,9 +107,10 @@ static bool on_handshake(peer *p, uint64_t uid, expected *e)
     if (!p->mapped) return true;
     e->result = FK_AUTHORITY_RESULT_SAME;
     if (p->open && p->uid == uid) return true;
-    if (is_marked(p, uid)) {
+    if (is_marked(p, uid) || p->buried[uid]) {
         e->result = FK_AUTHORITY_RESULT_UID;
         if (p->state == FK_ASSOCIATION_QUARANTINE || (p->open && !is_pekko)) return true;
+        if (!is_marked(p, uid) && !reserve(p, e)) return !p->attempting || plan(p, false);
         meet(p, uid, e);
         quarantine(p, FK_AUTHORITY_REASON_OLD_UID, e);
         return true;
@@ -102,16 +119,7 @@ static bool on_handshake(peer *p, uint64_t uid, expected *e)
     e->result = FK_AUTHORITY_RESULT_FORBIDDEN;
     if (was_quarantined && model.config.ignore_new_uid) return true;
     e->result = FK_AUTHORITY_RESULT_DONE;
-    if (p->mark_count == model.config.uids_max) {
-        if (fk__time_add(p->marks[0].at, model.keep) > model.now) {
-            e->result = FK_AUTHORITY_RESULT_LIMIT;
-        } else {
-            e->forgotten = p->marks[0].uid;
-            remove_mark(p, 0);
-        }
-    }
-    if (model.refusals > 0) e->result = FK_AUTHORITY_RESULT_NOMEM;
-    if (e->result != FK_AUTHORITY_RESULT_DONE) return !p->attempting || plan(p, false);
+    if (!reserve(p, e)) return !p->attempting || plan(p, false);
     meet(p, uid, e);
     if (p->open) return true;
     if (p->state != FK_ASSOCIATION_CONNECTED) {
@@ -194,6 +202,7 @@ static bool on_override(peer *p, bool force, expected *e)
         remove_mark(p, find_mark(p, p->uid));
         e->forgiven = p->uid;
     }
+    if (force) p->buried[p->uid] = false;
     go(p, p->mapped ? FK_ASSOCIATION_CONNECTED : FK_ASSOCIATION_UNRESOLVED,
        FK_AUTHORITY_REASON_OVERRIDE, e);
     return !p->mapped || plan(p, true);
@@ -209,6 +218,23 @@ bool authority_model_event(peer *p, const fk_authority_event *event, expected *e
     case FK_AUTHORITY_EVENT_OVERRIDE: return on_override(p, event->force, e);
     case FK_AUTHORITY_EVENT_NONE: e->result = FK_AUTHORITY_RESULT_INVALID; return true;
     default: return on_quarantine(p, event, e);
+    }
+}
+
+void authority_model_crowd(peer *p, bool is_spared, expected *e)
+{
+    bool was_out = p->state == FK_ASSOCIATION_QUARANTINE;
+    bool may_return = is_spared && !was_out && !is_marked(p, p->uid);
+    if (was_out) {
+        e->changes = true;
+        e->from = p->state;
+        e->reason = FK_AUTHORITY_REASON_CROWDED;
+    } else {
+        quarantine(p, FK_AUTHORITY_REASON_CROWDED, e);
+    }
+    for (uint32_t i = 0; i < p->mark_count; i++) {
+        if (may_return && p->marks[i].uid == p->uid) continue;
+        p->buried[p->marks[i].uid] = true;
     }
 }
 

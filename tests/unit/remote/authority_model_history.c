@@ -269,6 +269,37 @@ static bool act_map(peer *p)
     return authority_model_mapped(p);
 }
 
+static bool create(peer *p, uint32_t number)
+{
+    fk_authority_effects fx;
+    fk_authority_key name = { FK_STR("sys"), FK_STR("host"), (uint16_t)(number + 1) };
+    EXPECT(fk__authority_get(&model.table, &name, model.now, &fx, &p->real) == FK_OK, p);
+    EXPECT(fx.change.reason == FK_AUTHORITY_REASON_CREATED, p);
+    model.seen->reasons[FK_AUTHORITY_REASON_CREATED]++;
+    p->incarnation = 1;
+    p->attempt_at = p->give_up_at = p->lift_at = FK_NEVER;
+    return true;
+}
+
+/* It gives way to others, and somebody names it again. */
+static bool act_crowd(peer *p)
+{
+    fk_authority_effects fx;
+    expected e = { .result = FK_AUTHORITY_RESULT_DONE };
+    bool is_spared = below(2) == 0;
+    fk__authority_crowd_out(&model.table, p->real, is_spared, model.now, &fx);
+    authority_model_crowd(p, is_spared, &e);
+    if (!check_effects(p, &fx, &e) || !check_all()) return false;
+    fk__authority_crowd_out(&model.table, p->real, is_spared, model.now, &fx);
+    EXPECT(!fx.has_change, p); /* it is told of once */
+    EXPECT(fk__authority_give_way(&model.table, p->real) == FK_OK, p);
+    peer fresh = { .hand_len = p->hand_len, .last_sent = p->last_sent };
+    memcpy(fresh.hand, p->hand, sizeof(fresh.hand));
+    memcpy(fresh.buried, p->buried, sizeof(fresh.buried));
+    *p = fresh;
+    return create(p, (uint32_t)(p - model.peers));
+}
+
 static peer *peer_of(const fk_authority *a)
 {
     for (int i = 0; i < PEERS; i++) {
@@ -318,6 +349,7 @@ static bool act(void)
 {
     peer *p = &model.peers[below(PEERS)];
     uint64_t choice = below(100);
+    if (below(300) == 0) return act_crowd(p);
     if (choice < 40) return act_send(p);
     if (choice < 57) return act_take(p);
     if (choice < 74) return act_time();
@@ -353,7 +385,6 @@ static bool begin(uint64_t seed)
                                   .lock = model_lock,
                                   .unlock = model_lock };
     fk_hash_key key = { seed, ~seed };
-    fk_authority_effects fx;
     fk_authority_config config = random_config();
     fk__mem_init(&model.mem, &PORT, 0);
     EXPECT(fk__authority_configure(&config, &model.config) == FK_OK, NULL);
@@ -363,13 +394,7 @@ static bool begin(uint64_t seed)
         config.quarantine_override != 0 ? config.quarantine_override : config.quarantine;
     model.keep = 5 * DAY;
     for (int i = 0; i < PEERS; i++) {
-        peer *p = &model.peers[i];
-        fk_authority_key name = { FK_STR("sys"), FK_STR("host"), (uint16_t)(i + 1) };
-        EXPECT(fk__authority_get(&model.table, &name, model.now, &fx, &p->real) == FK_OK, p);
-        EXPECT(fx.change.reason == FK_AUTHORITY_REASON_CREATED, p);
-        model.seen->reasons[FK_AUTHORITY_REASON_CREATED]++;
-        p->incarnation = 1;
-        p->attempt_at = p->give_up_at = p->lift_at = FK_NEVER;
+        if (!create(&model.peers[i], (uint32_t)i)) return false;
     }
     return check_all();
 }

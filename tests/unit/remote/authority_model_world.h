@@ -30,6 +30,7 @@ typedef struct peer {
     uint32_t queue[LETTERS], queue_len;
     uint32_t hand[LETTERS], hand_len; /* taken, not yet sent */
     uint64_t last_sent;
+    bool buried[UIDS + 1]; /* uids that stay out though it was forgotten */
 } peer;
 
 typedef enum place { AT_HOME, IN_QUEUE, IN_HAND } place;
@@ -90,6 +91,7 @@ bool authority_model_fail(const char *what, const peer *p);
  * the real one has chosen a moment for its next attempt that is out of range. */
 bool authority_model_event(peer *p, const fk_authority_event *event, expected *e);
 bool authority_model_tick(peer *p, expected *e);
+void authority_model_crowd(peer *p, bool is_spared, expected *e);
 bool authority_model_mapped(peer *p);
 
 #endif /* FK_TESTS_UNIT_REMOTE_AUTHORITY_MODEL_WORLD_H */

@@ -22,6 +22,10 @@ TEST(remoting_config_is_completed)
     CHECK_U64(c.connections_max, 1024);
     CHECK_U64(c.half_open_max, 64);
     CHECK_U64(c.watches_max, 10000);
+    CHECK_U64(c.systems_max, 4096);
+    CHECK_U64(c.quarantined_max, 65536);
+    CHECK_U64(c.connecting_max, 64);
+    CHECK_U64(c.inbound_bytes_max, 64 << 20);
     CHECK_U64(c.handshake_timeout, FK_SECONDS(20));
     CHECK_U64(c.reconnect_min, FK_MILLIS(100));
     CHECK_U64(c.reconnect_max, FK_SECONDS(30));
@@ -97,6 +101,9 @@ TEST(remoting_config_refuses_what_cannot_work)
     REFUSED(FK_E_INVALID, frame_max_large, (4 << 10) - 1);
     REFUSED(FK_E_INVALID, frame_max_large, (64 << 20) + 1);
     REFUSED(FK_E_INVALID, half_open_max, 1025);
+    REFUSED(FK_E_INVALID, systems_max, (1 << 20) + 1);
+    REFUSED(FK_E_INVALID, quarantined_max, (1 << 20) + 1);
+    REFUSED(FK_E_INVALID, inbound_bytes_max, (2 << 20) - 1); /* no large frame would fit */
     REFUSED(FK_E_INVALID, handshake_timeout, -1);
     REFUSED(FK_E_INVALID, reconnect_min, -1);
     REFUSED(FK_E_INVALID, reconnect_max, -1);

@@ -76,7 +76,7 @@ TEST(retirement_what_is_held_or_waits_is_tried_and_stays)
     fk_ref pinned = board_ref(&b, 3, false);
     fk_authority *owner = fk__proxies_find(&b.remote->proxies, pinned)->authority;
     CHECK_OK(fk__remote_pin(b.remote, pinned, owner));
-    board_authority(&b, 4)->is_kept = true;
+    CHECK_OK(fk__authority_keep(&b.remote->table, board_authority(&b, 4)));
     board_drop(&b, 1);
     board_drop(&b, 2);
     board_drop(&b, 3);
@@ -139,7 +139,7 @@ TEST(retirement_who_has_numbered_messages_with_us_stays_until_it_parts)
     board_start(&b, 0);
     for (uint32_t i = 1; i <= 2; i++) {
         board_meet(&b, i, 1);
-        ((fk_line *)board_authority(&b, i)->user)->peer.origin[0].inbox.seq = 1;
+        ((fk_line *)board_authority(&b, i)->user)->is_counting = true;
     }
     board_part(&b, 2);
     board_drop(&b, 1);
