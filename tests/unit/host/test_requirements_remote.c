@@ -256,17 +256,33 @@ TEST(arrow_quarantine_to_unresolved_by_duration_elapsed)
     stop();
 }
 
-/* Of one that was never met, and so was not told: a peer that is told quarantines us as well, and an
+/* Of one that is not there, and so is not told: a peer that is told quarantines us as well, and an
  * override here does not end what it has decided. */
 TEST(arrow_quarantine_to_connected_by_manual_override)
+{
+    char address[128];
+    fk_ref to = acquaint(QUICK);
+    snprintf(address, sizeof(address), "%s", b.address);
+    peer_stop(&b);
+    peer_await_change(&a, address, "connected", "unresolved", "transport dropped");
+    CHECK_OK(fk_authority_quarantine(a.r.sys, fk_str_of(address)));
+    CHECK_OK(fk_authority_override_force(a.r.sys, fk_str_of(address)));
+    peer_await_change(&a, address, "quarantine", "connected", "quarantine overridden by force");
+    start_b_at(address);
+    peer_send(&a, to, 2, 1);
+    peer_await_box(&b, 1);
+    stop();
+}
+
+TEST(arrow_quarantine_to_connected_by_manual_override_of_one_never_met)
 {
     char address[128];
     start_a(QUICK);
     fk_ref to = peer_box(&a, nobody(address));
     CHECK_OK(fk_authority_quarantine(a.r.sys, fk_str_of(address)));
     start_b_at(address);
-    CHECK_OK(fk_authority_override_force(a.r.sys, fk_str_of(address)));
-    peer_await_change(&a, address, "quarantine", "connected", "quarantine overridden by force");
+    CHECK_OK(fk_authority_override(a.r.sys, fk_str_of(address)));
+    peer_await_change(&a, address, "quarantine", "connected", "quarantine overridden");
     peer_send(&a, to, 2, 1);
     peer_await_box(&b, 1);
     stop();
