@@ -478,10 +478,10 @@ static bool hear_watch(fk_driver *driver, fk_line *line, const fk_sysmsg_watch *
     if (err != FK_OK || fk_ref_is_none(watcher)) {
         return watch_refuse(driver, line, watch, "a watch refused: by nobody");
     }
-    err = fk__mail_ref(driver->mail, driver->local, watch->watchee.path, &watchee);
-    const fk_cell *cell = err == FK_OK ? fk__cell_resolve(driver->remote->sys, watchee) : NULL;
-    bool is_here = cell != NULL && (fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_REMOTE) == 0;
-    if (!is_here) {
+    if (!fk__mail_own(driver->mail, driver->local, watch->watchee.path, &watchee)) {
+        return watch_refuse(driver, line, watch, "a watch refused: of an actor of another system");
+    }
+    if (fk__cell_resolve(driver->remote->sys, watchee) == NULL) {
         return death_send(driver, line, watch->watchee.path, watch->watcher.path, false);
     }
     fk_watcher_node *node = node_of(driver, line);
@@ -510,8 +510,8 @@ static bool hear_unwatch(fk_driver *driver, fk_line *line, const fk_sysmsg_watch
 {
     fk_ref watchee, watcher;
     if (line->samples == NULL) return true;
-    if (fk__mail_ref(driver->mail, driver->local, watch->watcher.path, &watcher) != FK_OK ||
-        fk__mail_ref(driver->mail, driver->local, watch->watchee.path, &watchee) != FK_OK) {
+    if (!fk__mail_own(driver->mail, driver->local, watch->watchee.path, &watchee) ||
+        fk__mail_ref(driver->mail, driver->local, watch->watcher.path, &watcher) != FK_OK) {
         return true; /* then there is no such bond */
     }
     uint64_t number = bond_number(watcher, watch->watchee.path);

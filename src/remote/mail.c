@@ -77,6 +77,14 @@ static fk_err ref_of_text(const fk_mail_way *way, fk_str text, fk_ref *out)
     return (fk_err)named.err;
 }
 
+bool fk__mail_own(fk_mail *mail, fk_local *local, fk_str text, fk_ref *out)
+{
+    fk_named named = { .err = FK_OK };
+    if (text.len != 0) fk__names_in(&(fk_mail_way){ mail, NULL, local }, text, true, &named);
+    *out = named.is_own ? named.ref : FK_REF_NONE;
+    return named.is_own;
+}
+
 fk_err fk__mail_ref(fk_mail *mail, fk_local *local, fk_str text, fk_ref *out)
 {
     return ref_of_text(&(fk_mail_way){ mail, NULL, local }, text, out);

@@ -73,5 +73,8 @@ FK_MUST_USE bool fk__mail_is_heartbeat(const fk_wire_envelope *envelope, fk_wire
  * fits, without NUL. FK_E_NOMEM, FK_E_LIMIT, or the fault of a text that is no path. */
 size_t fk__mail_text(fk_mail *mail, fk_local *local, fk_ref ref, char *buf, size_t size);
 FK_MUST_USE fk_err fk__mail_ref(fk_mail *mail, fk_local *local, fk_str text, fk_ref *out);
+/* The same of an actor here, without a reference to anybody else. False: the text is of another system, or
+ * no path. */
+bool fk__mail_own(fk_mail *mail, fk_local *local, fk_str text, fk_ref *out);
 
 #endif /* FK_REMOTE_MAIL_H */

@@ -212,6 +212,28 @@ TEST(driver_answers_watches_that_it_cannot_keep_with_an_end)
     branch_stop(&b);
 }
 
+/* And nobody gets to know of a system by that. */
+TEST(driver_answers_watches_of_actors_of_other_systems_with_an_end)
+{
+    static const char *const ELSEWHERE[] = { "fraktor://c@10.0.0.3:3/user/x",
+                                             "fraktor://b@10.0.0.2:2/user/x",
+                                             "fraktor://a/user/here", "no path" };
+    branch_start(&b, (fk_remoting_config){ 0 });
+    branch_meet(&b);
+    watches = 0;
+    fk_remote *remote = fk__remote_of(b.r.sys);
+    for (size_t i = 0; i < 4; i++) {
+        peer_watches(ELSEWHERE[i], WATCHER);
+        refused(ELSEWHERE[i]);
+        if (i == 0) refused(ELSEWHERE[i]);
+        check_no_word();
+        CHECK_STR(b.reason, "a watch refused: of an actor of another system");
+    }
+    CHECK_U64(remote->table.count, 1);
+    CHECK_U64(branch_info(&b).status, FK_AUTHORITY_CONNECTED);
+    branch_stop(&b);
+}
+
 /* Those that watch stay, and there is room for whoever sends all the same. */
 TEST(driver_hears_new_senders_however_many_watch)
 {
