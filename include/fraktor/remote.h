@@ -72,6 +72,18 @@ FK_API fk_err fk_authority_override(fk_system *sys, fk_str address);
 /* The same, and the very system that was quarantined may come back, whatever it has missed. */
 FK_API fk_err fk_authority_override_force(fk_system *sys, fk_str address);
 
+/* What is known of others, all together. */
+typedef struct fk_remoting_stats {
+    uint32_t systems;          /* as fk_authority_each() */
+    uint32_t deferred;         /* messages that wait for them */
+    uint32_t quarantined;      /* uids that stay out and whose system gave way to others */
+    uint64_t quarantined_over; /* of these, that were forgotten: see remoting.quarantined_max */
+    uint32_t references;       /* to their actors, that were only met or named ... */
+    uint32_t references_held;  /* ... and that were asked for with fk_resolve() */
+} fk_remoting_stats;
+
+FK_API fk_err fk_remoting_stats_get(fk_system *sys, fk_remoting_stats *out);
+
 /* By which others tell this system from others that had its address before; 0: without remoting. */
 FK_API uint64_t fk_system_uid(fk_system *sys);
 

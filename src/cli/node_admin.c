@@ -136,17 +136,22 @@ static fk_err do_watch(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *
 
 static fk_err do_counts(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
 {
-    char text[256];
+    char text[384];
     fk_stats stats;
+    fk_remoting_stats others;
     uint64_t letters = 0;
     (void)rest;
     fk_stats_get(fk_system_of(ctx), &stats);
+    fk_err err = fk_remoting_stats_get(fk_system_of(ctx), &others);
+    if (err != FK_OK) return reply_err(ctx, msg, err);
     for (int i = 0; i < FK_REASON_COUNT; i++) letters += stats.dead_letters[i];
     snprintf(text, sizeof text,
              "ok terminated=%" PRIu64 " address_terminated=%" PRIu64 " invalid_association=%" PRIu64
-             " dead_letters=%" PRIu64 " memory=%" PRIu64,
+             " dead_letters=%" PRIu64 " memory=%" PRIu64 " systems=%" PRIu32 " references=%" PRIu32
+             " quarantined=%" PRIu32 " quarantined_over=%" PRIu64,
              self->terminated, self->address_terminated, atomic_load(&invalid_associations),
-             letters, stats.memory);
+             letters, stats.memory, others.systems, others.references, others.quarantined,
+             others.quarantined_over);
     return reply(ctx, msg, text);
 }
 

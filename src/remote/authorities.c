@@ -102,6 +102,23 @@ fk_err fk_authority_each(fk_system *sys, fk_authority_fn fn, void *user)
     return err;
 }
 
+fk_err fk_remoting_stats_get(fk_system *sys, fk_remoting_stats *out)
+{
+    if (out == NULL) return FK_E_INVALID;
+    if (sys->remote.ctx == NULL) return FK_E_UNSUPPORTED;
+    fk_remote *remote = fk__remote_of(sys);
+    const fk_authority_table *table = &remote->table;
+    fk__remote_lock(remote);
+    *out = (fk_remoting_stats){ .systems = table->count,
+                                .deferred = table->deferred_total,
+                                .quarantined = table->tombs.count,
+                                .quarantined_over = table->tombs.forgotten,
+                                .references = remote->proxies.met + remote->proxies.kept,
+                                .references_held = remote->proxies.held };
+    fk__remote_unlock(remote);
+    return FK_OK;
+}
+
 /* ---- asking for a change -------------------------------------------------------------------------- */
 
 /* A step that a person asks for. */
