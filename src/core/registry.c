@@ -352,7 +352,7 @@ fk_err fk_resolve(fk_system *sys, fk_str text, fk_ref *out, fk_path_fault *fault
     }
     if (path.host.len == 0 || sys->remote.resolve == NULL) return FK_E_UNRESOLVED;
     fk_local *local = fk__local_enter(sys);
-    err = sys->remote.resolve(sys->remote.ctx, local, &path, out);
+    err = sys->remote.resolve(sys->remote.ctx, local, &path, true, out);
     fk__local_leave(local);
     return err;
 }

@@ -355,7 +355,7 @@ static fk_err select_foreign(fk_local *local, const fk_expression *e, fk_ref sen
     bool is_nobody = path.host.len == 0 || sys->remote.resolve == NULL;
     fk_err err = FK_OK;
     if (!is_nobody && !goes_to_one(sys, e)) return select_there(local, e, &path, sender, msg);
-    if (!is_nobody) err = sys->remote.resolve(sys->remote.ctx, local, &path, &ref);
+    if (!is_nobody) err = sys->remote.resolve(sys->remote.ctx, local, &path, false, &ref);
     if (!is_nobody && err == FK_OK) return fk__send(local, ref, sender, msg, NULL);
     foreign_dead(local, &path, err, sender, msg);
     return err;

@@ -55,8 +55,8 @@ typedef struct fk_host_ops {
  * there are no other systems. */
 typedef struct fk_remote_ops {
     void *ctx;
-    /* A ref for an actor of another system. */
-    fk_err (*resolve)(void *ctx, fk_local *local, const fk_path *path, fk_ref *out);
+    /* A ref for an actor of another system. is_held: for as long as the system, else it may give way. */
+    fk_err (*resolve)(void *ctx, fk_local *local, const fk_path *path, bool is_held, fk_ref *out);
     /* A message for such a ref. The node is taken. The proxy may be giving way to another. */
     fk_err (*send)(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, fk_node *node);
     /* A message for whoever an expression selects at the system of its address. The node is taken. */

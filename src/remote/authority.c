@@ -30,7 +30,7 @@ static void authority_move(fk_authority *a, fk_association to, fk_authority_reas
     a->state_at = now;
     a->is_open = a->is_draining = a->is_attempting = a->is_resting = false;
     a->is_crowded = a->is_spared = false;
-    a->attempt_at = a->give_up_at = a->lift_at = FK_NEVER;
+    a->attempt_at = a->give_up_at = a->lift_at = a->lapse_at = FK_NEVER;
 }
 
 /* R4.3: nobody is written to any more, and every envelope that waits is reported, once. Whatever
@@ -51,6 +51,18 @@ static void authority_quarantine(fk_authority_table *table, fk_authority *a,
         table->deferred_total -= fx->refused.count;
         if (a->is_hearsay) table->deferred_hearsay -= fx->refused.count;
     }
+    fk__authority_settle(table, a);
+}
+
+/* Nobody has answered, and it may be that nobody ever will. */
+static void authority_lapse(fk_authority_table *table, fk_authority *a, fk_authority_effects *fx)
+{
+    FK_ASSERT(a->is_hearsay);
+    fx->lapsed = a->deferred;
+    a->deferred = (fk_envelopes){ NULL, NULL, 0 };
+    table->deferred_total -= fx->lapsed.count;
+    table->deferred_hearsay -= fx->lapsed.count;
+    a->lapse_at = FK_NEVER; /* until it is tried again */
     fk__authority_settle(table, a);
 }
 
@@ -314,6 +326,8 @@ bool fk__authority_tick(fk_authority_table *table, fk_time now, fk_authority_eff
         fk__authority_arm(table, a, now);
     } else if (a->give_up_at <= now) {
         authority_quarantine(table, a, FK_AUTHORITY_REASON_GAVE_UP, now, effects);
+    } else if (a->lapse_at <= now) {
+        authority_lapse(table, a, effects);
     } else {
         FK_ASSERT(a->attempt_at <= now);
         a->attempt_at = FK_NEVER;

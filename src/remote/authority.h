@@ -119,6 +119,7 @@ struct fk_authority {
     bool is_resting;    /* Unresolved, and nobody wants it: it is not tried */
     bool is_kept;       /* a person has said where it is: it is not forgotten */
     bool is_hearsay;    /* it is only known from what somebody else sent: see fk__authority_vouch */
+    bool is_named;      /* a program here has sent something to a path there */
     bool is_crowded;    /* with Quarantine: it gives way, and has been told of */
     bool is_spared;     /* with is_crowded: its uid may come back */
     uint32_t holds;     /* of those who look at it without the caller's lock: nor then */
@@ -131,12 +132,13 @@ struct fk_authority {
     uint32_t changes;      /* of its state, its creation being the first */
     fk_envelopes deferred;
     fk_uids quarantined;
-    fk_time attempt_at; /* these three: FK_NEVER when it is not to happen */
+    fk_time attempt_at; /* these four: FK_NEVER when it is not to happen */
     fk_time give_up_at;
     fk_time lift_at;
+    fk_time lapse_at; /* with is_hearsay: what is deferred does not wait any longer */
     fk_time opened_at;
     fk_time state_at;     /* since when it is in this state */
-    fk_deadline deadline; /* the first of the three */
+    fk_deadline deadline; /* the first of the four */
     char *mapped_host;    /* where to connect to; NULL: the host of the key */
     uint16_t mapped_host_len;
     uint16_t mapped_port;
@@ -166,7 +168,7 @@ typedef struct fk_authority_table {
     uint32_t count;
     uint32_t deferred_total;
     uint32_t deferred_hearsay; /* of these */
-    uint32_t kept; /* by fk__authority_keep() */
+    uint32_t kept;             /* by fk__authority_keep() */
     fk_deadlines deadlines;
     fk_tombs tombs;
 } fk_authority_table;
@@ -229,6 +231,7 @@ typedef struct fk_authority_effects {
     uint32_t change_number; /* of this authority: 1, 2, ... */
     fk_envelopes refused;   /* the caller's again: each is one InvalidAssociation event and one dead
                                letter */
+    fk_envelopes lapsed;    /* the same, but each is a dead letter only */
     uint64_t uid_forgiven;  /* a quarantined uid may come back, by force; 0: none */
     uint64_t uid_forgotten; /* is no longer remembered as quarantined, for want of room; 0: none */
 } fk_authority_effects;
@@ -294,8 +297,9 @@ void fk__authority_rouse(fk_authority_table *table, fk_authority *authority, fk_
 
 /* Whoever sends us messages can put any senders into them, of systems that do not exist, and what is
  * answered waits for them. So the caller sets is_hearsay in an authority that was made for nothing else:
- * few envelopes wait for it, and of all that wait only a part for all such. This says that it is not
- * hearsay any more: somebody here has named it. So does a handshake. */
+ * few envelopes wait for it, of all that wait only a part for all such, and none for longer than a
+ * minute; whoever it is, it is not quarantined for that. This says that it is not hearsay any more:
+ * somebody here has named it. So does a handshake. */
 void fk__authority_vouch(fk_authority_table *table, fk_authority *authority);
 
 /* The peer `uid` says that it terminates: the end of its connection is no failure. It is believed once;

@@ -20,11 +20,13 @@ static void authority_check_times(const fk_authority *a)
         a->is_mapped && !a->is_open && !a->is_resting && a->state != FK_ASSOCIATION_QUARANTINE;
     fk_time first = a->attempt_at < a->give_up_at ? a->attempt_at : a->give_up_at;
     if (a->lift_at < first) first = a->lift_at;
+    if (a->lapse_at < first) first = a->lapse_at;
     FK_ASSERT(a->deadline.at == first);
     FK_ASSERT(!(is_planned && a->is_attempting));
     FK_ASSERT(must_try == (is_planned || a->is_attempting));
     FK_ASSERT(a->give_up_at == FK_NEVER || a->state == FK_ASSOCIATION_UNRESOLVED);
     FK_ASSERT(a->give_up_at == FK_NEVER || !a->is_resting);
+    FK_ASSERT(a->lapse_at == FK_NEVER || (a->is_hearsay && !a->is_resting));
     FK_ASSERT(a->lift_at == FK_NEVER || a->state == FK_ASSOCIATION_QUARANTINE);
 }
 

@@ -3,11 +3,14 @@
 
 #include "base/safeguard.h"
 
+enum { HEARSAY_WAITS_S = 60 };
+
 void fk__authority_settle(fk_authority_table *table, fk_authority *authority)
 {
     fk_time first = authority->attempt_at;
     if (authority->give_up_at < first) first = authority->give_up_at;
     if (authority->lift_at < first) first = authority->lift_at;
+    if (authority->lapse_at < first) first = authority->lapse_at;
     fk__deadline_set(&table->deadlines, &authority->deadline, first);
 }
 
@@ -46,6 +49,9 @@ static void authority_plan(fk_authority_table *table, fk_authority *authority, f
     if (may_give_up && authority->give_up_at == FK_NEVER) {
         authority->give_up_at = fk__time_add(now, table->config.give_up_after);
     }
+    if (authority->is_hearsay && authority->lapse_at == FK_NEVER) {
+        authority->lapse_at = fk__time_add(now, FK_SECONDS(HEARSAY_WAITS_S));
+    }
     fk__authority_settle(table, authority);
 }
 
@@ -78,7 +84,7 @@ void fk__authority_rest(fk_authority_table *table, fk_authority *authority)
     FK_ASSERT(authority->deferred.count == 0);
     authority->is_resting = true;
     /* R4.3 counts the time in which reconnecting fails, and nobody reconnects. */
-    authority->attempt_at = authority->give_up_at = FK_NEVER;
+    authority->attempt_at = authority->give_up_at = authority->lapse_at = FK_NEVER;
     fk__authority_settle(table, authority);
 }
 

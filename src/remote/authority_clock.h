@@ -6,7 +6,7 @@
 
 #include "remote/authority.h"
 
-/* After any of the three times has changed. */
+/* After any of the four times has changed. */
 void fk__authority_settle(fk_authority_table *table, fk_authority *authority);
 /* There is a reason to connect now. Nothing happens when that is planned or under way already, or
  * without a mapping. */

@@ -4,6 +4,7 @@
 #include "remote/authority.h"
 
 #include "base/safeguard.h"
+#include "remote/authority_clock.h"
 
 enum {
     HEARSAY_MAX = 64, /* envelopes for one of them, at most */
@@ -16,6 +17,8 @@ void fk__authority_vouch(fk_authority_table *table, fk_authority *authority)
     FK_ASSERT(table->deferred_hearsay >= authority->deferred.count);
     table->deferred_hearsay -= authority->deferred.count;
     authority->is_hearsay = false;
+    authority->lapse_at = FK_NEVER;
+    fk__authority_settle(table, authority);
 }
 
 static bool hearsay_has_room(const fk_authority_table *table, const fk_authority *authority)

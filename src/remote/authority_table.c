@@ -123,6 +123,7 @@ static fk_err authority_create(fk_authority_table *table, const fk_authority_key
                          .attempt_at = FK_NEVER,
                          .give_up_at = FK_NEVER,
                          .lift_at = FK_NEVER,
+                         .lapse_at = FK_NEVER,
                          .deadline = FK_DEADLINE_INIT,
                          .chain = *bucket,
                          .hash = hash,

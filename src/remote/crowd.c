@@ -43,8 +43,7 @@ static uint32_t crowd_rank(const fk_authority *a)
     if (line == NULL) return 1;
     bool is_watched =
         line->watching.bonds.list[FK_BOND_OURS].count != 0 || line->news_first != NULL;
-    bool is_sent_to =
-        a->proxies_held != 0 && (a->deferred.count != 0 || fk__line_has_letters(line));
+    bool is_sent_to = a->is_named && (a->deferred.count != 0 || fk__line_has_letters(line));
     return is_watched || is_sent_to ? 2 : 1;
 }
 

@@ -189,6 +189,7 @@ static fk_err selection_put(fk_remote *remote, fk_local *local, const fk_path *p
     bool is_full = err == FK_E_LIMIT;
     letter->path->authority = authority;
     if (err == FK_OK) fk__authority_vouch(&remote->table, authority);
+    if (err == FK_OK) authority->is_named = true;
     fk_line *line = NULL;
     if (err == FK_OK && remote->driver != NULL) err = fk__line_get(remote, authority, &line);
     if (err == FK_OK && line == NULL) err = letter_put(remote, authority, letter);

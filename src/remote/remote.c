@@ -52,6 +52,9 @@ void fk__remote_act(fk_remote *remote, fk_local *local, fk_authority_effects *ef
         fk__invalid_association(local, name);
         fk__letter_discard(local, FK_REASON_QUARANTINED, FK_CONTAINER(envelope, fk_letter, link));
     }
+    while ((envelope = fk__envelopes_take(&effects->lapsed)) != NULL) {
+        fk__letter_discard(local, FK_REASON_NO_RECEIVER, FK_CONTAINER(envelope, fk_letter, link));
+    }
 }
 
 void fk__remote_release(fk_remote *remote, fk_authority *authority)
@@ -121,11 +124,19 @@ fk_err fk__remote_authority(fk_remote *remote, const fk_path *path, fk_authority
     return fk__authority_get(&remote->table, &key, fk__system_now(remote->sys), effects, out);
 }
 
+/* What is known of whoever is referred to. */
+typedef enum fk_repute {
+    REPUTE_MET,   /* another system has named it */
+    REPUTE_NAMED, /* a program here has, to send it something */
+    REPUTE_HELD   /* and has asked for the reference, which stays */
+} fk_repute;
+
 /* One actor has one reference, however it is written: where the scheme does not count, as addresses are
  * (fk__remote_address). */
-static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *given, bool is_held,
+static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *given, fk_repute repute,
                         fk_ref *out)
 {
+    bool is_held = repute == REPUTE_HELD;
     fk_path own = *given;
     const fk_path *path = &own;
     if (own.rules == FK_RULES_FRAKTOR && FK_SAFEGUARD(SCHEME_ONE)) own.scheme = FK_SCHEME_TCP;
@@ -139,12 +150,14 @@ static fk_err reference(fk_remote *remote, fk_local *local, const fk_path *given
     fk__remote_lock(remote);
     fk_err err = fk__remote_authority(remote, path, &effects, &authority);
     bool is_full = err == FK_E_LIMIT;
-    if (is_held && err == FK_OK) fk__authority_vouch(&remote->table, authority);
-    if (!is_held && effects.has_change) authority->is_hearsay = true;
+    bool is_met = repute == REPUTE_MET;
+    if (!is_met && err == FK_OK) fk__authority_vouch(&remote->table, authority);
+    if (!is_met && err == FK_OK) authority->is_named = true;
+    if (is_met && effects.has_change) authority->is_hearsay = true;
     /* Who has sent something is referred to all the same, so that what is sent to it is refused like
      * all else (R3.5), and not lost as if it were to nobody. */
     bool is_out = err == FK_OK && authority->state == FK_ASSOCIATION_QUARANTINE;
-    if (is_held && is_out) err = FK_E_QUARANTINED;
+    if (!is_met && is_out) err = FK_E_QUARANTINED;
     /* Before anybody can send: fk__letter_send() takes no lock to find it. */
     fk_line *line;
     if (err == FK_OK && remote->driver != NULL) err = fk__line_get(remote, authority, &line);
@@ -175,14 +188,15 @@ static size_t remote_path(void *ctx, fk_ref ref, char *buf, size_t size)
     return text.len;
 }
 
-static fk_err remote_resolve(void *ctx, fk_local *local, const fk_path *path, fk_ref *out)
+static fk_err remote_resolve(void *ctx, fk_local *local, const fk_path *path, bool is_held,
+                             fk_ref *out)
 {
-    return reference(ctx, local, path, true, out);
+    return reference(ctx, local, path, is_held ? REPUTE_HELD : REPUTE_NAMED, out);
 }
 
 fk_err fk__remote_meet(fk_remote *remote, fk_local *local, const fk_path *path, fk_ref *out)
 {
-    return reference(remote, local, path, false, out);
+    return reference(remote, local, path, REPUTE_MET, out);
 }
 
 /* ---- watching ----------------------------------------------------------------------------------------- */

@@ -63,7 +63,9 @@ bool fk__line_is_ours(const fk_line *line)
 {
     const fk_authority *authority = line->authority;
     bool is_watched = line->watching.bonds.list[FK_BOND_OURS].count != 0;
-    return authority->proxies_held != 0 || authority->is_kept || is_watched;
+    bool is_sent_to =
+        authority->is_named && (authority->deferred.count != 0 || fk__line_has_letters(line));
+    return authority->proxies_held != 0 || authority->is_kept || is_watched || is_sent_to;
 }
 
 static bool line_is_idle(const fk_driver *driver, const fk_line *line)

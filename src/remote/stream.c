@@ -62,8 +62,7 @@ void fk__stream_open(fk_driver *driver, fk_stream *stream)
     FK_ASSERT(target.len < sizeof(host));
     memcpy(host, target.ptr, target.len);
     stream->attempt = authority->attempt;
-    bool is_watched = stream->line->watching.bonds.list[FK_BOND_OURS].count != 0;
-    bool is_wanted = authority->proxies_held != 0 || authority->is_kept || is_watched;
+    bool is_wanted = fk__line_is_ours(stream->line);
     fk__remote_unlock(remote);
     target.ptr = host;
     if (target.len > 2 && host[0] == '[') target = (fk_str){ host + 1, target.len - 2 };

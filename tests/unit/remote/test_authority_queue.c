@@ -203,3 +203,58 @@ TEST(queues_of_hearsay_leave_three_quarters_to_others)
     CHECK_ERR(send_to(hearsay(5)), FK_E_FULL);
     CHECK_U64(desk_fini(&d), 1000);
 }
+
+/* Lets a minute pass; attempts come to nothing. Says how many did not wait any longer. */
+static uint32_t minute_passes(fk_authority *a)
+{
+    uint32_t lapsed = 0;
+    d.now += FK_SECONDS(60);
+    while (fk__authority_tick(&d.table, d.now, &d.fx)) {
+        CHECK(!d.fx.has_change);
+        CHECK_U64(d.fx.refused.count, 0);
+        lapsed += d.fx.lapsed.count;
+        fk_authority_event failed = { .kind = FK_AUTHORITY_EVENT_FAILED, .attempt = a->attempt };
+        if (d.fx.must_connect)
+            CHECK(fk__authority_step(&d.table, a, &failed, d.now, &d.fx) == DONE);
+        fk__authority_table_check(&d.table);
+    }
+    return lapsed;
+}
+
+TEST(queue_of_hearsay_waits_for_a_minute_at_a_time)
+{
+    desk_init(&d, NULL);
+    fk_authority *a = hearsay(1);
+    CHECK_OK(fk__authority_map(&d.table, a, FK_STR(""), 0, d.now));
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(send_to(a));
+        CHECK_OK(send_to(a));
+        CHECK_U64(minute_passes(a), 2);
+        CHECK(a->state == UNRESOLVED);
+        CHECK_U64(d.table.deferred_hearsay + d.table.deferred_total, 0);
+    }
+    CHECK_U64(desk_fini(&d), 0);
+}
+
+TEST(queue_of_hearsay_waits_on_when_somebody_vouches)
+{
+    desk_init(&d, NULL);
+    fk_authority *a = hearsay(1);
+    CHECK_OK(fk__authority_map(&d.table, a, FK_STR(""), 0, d.now));
+    CHECK_OK(send_to(a));
+    fk__authority_vouch(&d.table, a);
+    fk__authority_table_check(&d.table);
+    CHECK_U64(minute_passes(a) + minute_passes(a), 0);
+    CHECK_U64(desk_fini(&d), 1);
+}
+
+TEST(queue_of_hearsay_that_rests_waits_for_nothing)
+{
+    desk_init(&d, NULL);
+    fk_authority *a = hearsay(1);
+    CHECK_OK(fk__authority_map(&d.table, a, FK_STR(""), 0, d.now));
+    fk__authority_rest(&d.table, a);
+    fk__authority_table_check(&d.table);
+    CHECK(fk__authority_next(&d.table) == FK_NEVER);
+    CHECK_U64(desk_fini(&d), 0);
+}

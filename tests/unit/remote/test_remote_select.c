@@ -74,7 +74,18 @@ TEST(remote_selection_of_a_plain_path_is_a_reference)
     fk_ref ref;
     start(FK_RULES_FRAKTOR);
     CHECK_OK(fk_select_send(o.r.sys, FK_STR("fraktor.tcp://b@h:1/user/w"), FK_MSG(num, 3)));
+    /* It may give way, though it is no stranger who has named it. */
+    fk_remoting_stats stats;
+    CHECK_OK(fk_remoting_stats_get(o.r.sys, &stats));
+    CHECK_U64(stats.references_held, 0);
+    CHECK_U64(stats.references, 1);
+    CHECK_U64(stats.systems, 1);
+    CHECK_U64(stats.deferred, 1);
+    CHECK(authority()->is_named && !authority()->is_hearsay);
     CHECK_OK(fk_resolve(o.r.sys, FK_STR("fraktor.tcp://b@h:1/user/w"), &ref, NULL));
+    CHECK_OK(fk_remoting_stats_get(o.r.sys, &stats));
+    CHECK_U64(stats.references_held, 1);
+    CHECK_U64(stats.references, 0);
     CHECK(letter()->path == NULL);
     CHECK(fk_ref_equal(letter()->to, ref));
     rig_stop(&o.r);
