@@ -162,6 +162,7 @@
     X(NEW_PEER_CLOSES, "new-peer-closes", "streams to a system that is gone stay open", "driver")  \
     X(GUEST_NEWEST, "guest-newest", "an old connection is read beside the new", "remote")          \
     X(LINE_BOUND, "line-bound", "any number of messages may wait for a slow connection", "remote") \
+    X(CONNECTING, "connecting", "any number of connections may be made at a time", "remote")       \
     X(HALF_OPEN, "half-open", "any number of connections may be without a handshake", "remote")    \
     X(UID_FRESH, "uid-fresh", "the next life of a system gives the same uids to its actors",       \
       "remote")                                                                                    \

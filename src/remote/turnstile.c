@@ -11,6 +11,7 @@
  * enough for whoever is there; and who is not would keep them waiting for long.
  */
 
+#include "base/safeguard.h"
 #include "remote/office.h"
 
 enum { TURNS_AT_ONCE = 64, TURNS_EVERY_MS = 50 };
@@ -31,7 +32,8 @@ typedef struct fk_turns {
 
 bool fk__turnstile_pass(fk_driver *driver, fk_stream *stream)
 {
-    bool is_free = driver->half_count < driver->config.connecting_max;
+    uint32_t max = driver->config.connecting_max;
+    bool is_free = driver->half_count < max || !FK_SAFEGUARD(CONNECTING);
     bool is_next = stream->is_called || driver->queued_count == 0;
     if (is_free && is_next) {
         fk__turnstile_leave(driver, stream);

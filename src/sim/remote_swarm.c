@@ -72,6 +72,7 @@ static void draw_remoting(fk_voyage *v, fk_rng *rng)
     /* Those of a system that died unheard of count until its successor is met. */
     r->connections_max = one_in(rng, 6) ? between(rng, 18, 27) : 0;
     r->half_open_max = one_in(rng, 6) ? between(rng, 2, 6) : 0;
+    r->connecting_max = one_in(rng, 4) ? between(rng, 1, 4) : 0;
     r->frame_max = one_in(rng, 4) ? 4096 : 0;
     r->handshake_timeout = FK_MILLIS(between(rng, 800, 4000));
     r->reconnect_min = FK_MILLIS(between(rng, 20, 200));

@@ -128,6 +128,7 @@ enum { FK_IN_KERNEL = 1, FK_IN_LIFECYCLE = 2, FK_IN_BOTH = 3, FK_IN_REMOTE = 4 }
     X(POST_LOST, "post-lost", REMOTE)                                                              \
     X(LINE_FULL, "line-full", REMOTE)                                                              \
     X(HALF_OPEN_FULL, "half-open-full", REMOTE)                                                    \
+    X(CONNECTING_FULL, "connecting-full", REMOTE)                                                  \
     X(QUARANTINE_OVER, "quarantine-over", REMOTE)                                                  \
     X(NEW_PEER, "new-peer", REMOTE)                                                                \
     X(PEER_NOTICE, "peer-notice", REMOTE)                                                          \

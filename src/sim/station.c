@@ -151,6 +151,16 @@ static void check_guests(const fk_driver *driver)
     if (driver->half_open_count == driver->config.half_open_max) FK_SOMETIMES_HIT(HALF_OPEN_FULL);
 }
 
+/* R10: as many connections of ours as may be under way. */
+static void check_streams(const fk_driver *driver)
+{
+    const fk_network_port *port = driver->transport.ctx;
+    if (driver->half_count > driver->config.connecting_max)
+        fk__world_fail("R10", "station %u: %u connections are being made", port->host,
+                       driver->half_count);
+    if (driver->queued_count != 0) FK_SOMETIMES_HIT(CONNECTING_FULL);
+}
+
 static bool tell_accepted(void *ctx, fk_conn_id conn, fk_str from, fk_time now)
 {
     if (!fk__driver_accepted(ctx, conn, from, now)) return false;
@@ -160,6 +170,7 @@ static bool tell_accepted(void *ctx, fk_conn_id conn, fk_str from, fk_time now)
 
 static void tell_connected(void *ctx, fk_conn_id conn, fk_time now)
 {
+    check_streams(ctx);
     fk__driver_connected(ctx, conn, now);
 }
 
