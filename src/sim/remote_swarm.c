@@ -123,6 +123,7 @@ void fk__voyage_draw(fk_voyage *v, fk_swarm *s, uint64_t seed)
     v->remoting.give_up_after = v->remoting.quarantine = 0;
     /* Who is refused has already written. */
     v->remoting.half_open_max = v->remoting.connections_max = 0;
+    v->remoting.connecting_max = 0;                 /* who waits for its turn is silent meanwhile */
     v->remoting.handshake_timeout = FK_SECONDS(12); /* whatever the network takes */
     /* A stream that ends while its bytes are still under way may be overtaken by the next. */
     if (v->remoting.idle_after != 0) v->remoting.idle_after += FK_SECONDS(2);

@@ -142,7 +142,7 @@ static void changed(uint32_t station, uint32_t peer, const fk_tie_news *event)
     if (strcmp(event->reason, "handshake with a new system") == 0) FK_SOMETIMES_HIT(NEW_PEER);
     if (strcmp(event->reason, "quarantined by the peer") == 0) FK_SOMETIMES_HIT(PEER_NOTICE);
     if (strcmp(event->reason, "silent for too long") == 0) FK_SOMETIMES_HIT(DETECTED);
-    if (strcmp(event->reason, "asked for") == 0 && !t->is_asking)
+    if (strcmp(event->reason, "asked for") == 0 && !event->was_asking)
         fk__world_fail("R4", "station %u: nobody asked for the quarantine of %u", station, peer);
     if (strcmp(event->reason, "reconnecting failed for too long") == 0) FK_SOMETIMES_HIT(GAVE_UP);
     if (strcmp(event->reason, "transport dropped") == 0) FK_SOMETIMES_HIT(DROPPED);
@@ -156,7 +156,7 @@ static void take_news(uint32_t station, uint32_t peer, const fk_event *event)
     if (event->count <= tie->changes || event->count > tie->changes + FK_TIE_NEWS)
         fk__world_fail("R4", "station %u of %u: change %u, after %u", station, peer, event->count,
                        tie->changes);
-    *news = (fk_tie_news){ event->count, event->from, event->to, event->reason };
+    *news = (fk_tie_news){ event->count, event->from, event->to, event->reason, t->is_asking };
     for (;;) {
         news = &tie->news[(tie->changes + 1) % FK_TIE_NEWS];
         if (news->number != tie->changes + 1) return;

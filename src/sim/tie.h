@@ -22,6 +22,7 @@ typedef enum fk_tie_state {
 typedef struct fk_tie_news {
     uint32_t number; /* 0: none */
     const char *from, *to, *reason;
+    bool was_asking; /* when it was told */
 } fk_tie_news;
 
 #define FK_TIE_NEWS 8u
