@@ -5,10 +5,15 @@ they say when nobody is there. (tests/first_hour/16_remoting.py has two systems.
 
 import argparse
 import json
+import os
 import re
 import socket
 import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "first_hour"))
+from nodes import Node
 
 PROGRAM = ""
 problems = []
@@ -89,7 +94,7 @@ def test_somebody_else_there():
 def node_log(*args):
     """What a node says until it is ready."""
     with subprocess.Popen([PROGRAM, "node", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True) as node:
+                          text=True, preexec_fn=Node.block_signals) as node:
         line = node.stdout.readline()
         node.terminate()
         _, err = node.communicate(timeout=60)
