@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* When other systems fail. A guard watches an actor of another process, which is killed (kill -9): the
  * guard is told once, and that the whole system is gone. Then a second one is quarantined, as somebody
- * would who does not trust it any more: what is sent to it is refused, until that is overridden. Run
- * with an argument it is one of the others. */
+ * would who does not trust it: what is sent to it is refused, until that is overridden. Run with an
+ * argument it is one of the others. */
 
 #define _POSIX_C_SOURCE 200809L /* popen, kill */
 #include <fraktor/fraktor.h>
@@ -119,16 +119,15 @@ static fk_err quarantine_one(fk_system *sys, const char *program)
     process p = { .pid = 0 };
     fk_authority_info info;
     fk_err err = process_start(sys, program, &p);
-    if (err == FK_OK) err = ask(sys, &p);
+    /* Before it is met. Else it would be told, and quarantine us in turn; to come together again both
+     * would have to ask for fk_authority_override_force(), or one of them be restarted. */
     if (err == FK_OK) err = fk_authority_quarantine(sys, fk_str_of(p.address));
     if (err == FK_OK) err = fk_authority_state(sys, fk_str_of(p.address), &info);
     if (err == FK_OK) {
         printf("quarantine for %d days\n",
                (int)((info.quarantine_left + FK_SECONDS(1)) / FK_MINUTES(24 * 60)));
         printf("a message: %s\n", fk_err_text(fk_send(sys, p.worker, FK_TEXT("?"))));
-        /* By force, because this very system is to come back; the next one at that address would be
-         * welcome after a plain fk_authority_override(). */
-        err = fk_authority_override_force(sys, fk_str_of(p.address));
+        err = fk_authority_override(sys, fk_str_of(p.address));
     }
     if (err == FK_OK) err = ask(sys, &p);
     process_kill(&p);

@@ -69,7 +69,7 @@ int main(void)
         ok = cycle();
         if (i == 4) early = resident_kb();
     }
-    for (int i = 0; i < 1000 && threads() != before; i++) usleep(1000);
+    for (int i = 0; i < 10000 && threads() != before; i++) usleep(1000);
     long late = resident_kb();
     printf("%d cycles: %zu threads before and %zu after, %ld kB early and %ld kB late\n", CYCLES,
            before, threads(), early, late);

@@ -11,7 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 from nodes import Node, check, command, until
 
-SECONDS = 3
+SECONDS = 10  # enough for a dozen commands, however slow the machine is
 
 
 def main():
@@ -47,9 +47,10 @@ def main():
     check(counts["invalid_association"] == "5", "not one event for each", str(counts))
     command(program, "quarantine", "set", peer.address, "--node", node.address, expect=1)
 
+    # The peer is told, and quarantines the node in turn.
+    peer.until_state(node.address, "quarantine")
     command(program, "quarantine", "clear", peer.address, "--force", "--node", node.address)
     node.until_state(peer.address, "connected")
-    # The peer was told, and has quarantined the node in turn.
     command(program, "quarantine", "clear", node.address, "--force", "--node", peer.address)
     node.admin("tell 2")
     until("a message after the quarantine", lambda: peer.sink().startswith("count=2 "))

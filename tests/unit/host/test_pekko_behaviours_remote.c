@@ -21,7 +21,7 @@ static void start(peer *p, const char *name, uint16_t port)
                                                          .reconnect_min = FK_MILLIS(10),
                                                          .reconnect_max = FK_MILLIS(50),
                                                          .heartbeat_every = FK_MILLIS(50),
-                                                         .heartbeat_pause = FK_MILLIS(500) } });
+                                                         .heartbeat_pause = FK_SECONDS(2) } });
 }
 
 /* ---- a system that can be killed ---------------------------------------------------------------------- */
