@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fraktor/remote.h"
+#include "fraktor/select.h"
 #include "support/branch.h"
 
 static branch b;
@@ -144,11 +145,14 @@ TEST(limits_who_answers_leaves_room_at_once)
     branch_stop(&b);
 }
 
-TEST(limits_those_that_actors_here_want_go_first)
+static void send_among_strangers(const char *selection)
 {
     branch_start(&b, (fk_remoting_config){ .connecting_max = 2 });
     for (uint32_t i = 1; i <= 8; i++) visit(i);
-    CHECK_OK(fk_send(b.r.sys, branch_there(&b), FK_TEXT("1")));
+    if (selection == NULL)
+        CHECK_OK(fk_send(b.r.sys, branch_there(&b), FK_TEXT("1")));
+    else
+        CHECK_OK(fk_select_send(b.r.sys, fk_str_of(selection), FK_TEXT("1")));
     for (uint32_t i = 9; i <= 12; i++) visit(i);
     branch_pass(&b, FK_MILLIS(1060));
     bool is_tried = false;
@@ -159,6 +163,13 @@ TEST(limits_those_that_actors_here_want_go_first)
     branch_pass(&b, FK_SECONDS(10)); /* and it is not closed for the others */
     CHECK_U64(branch_info(&b).failures, 0);
     branch_stop(&b);
+}
+
+TEST(limits_those_that_actors_here_want_go_first)
+{
+    send_among_strangers(NULL);
+    send_among_strangers("fraktor.tcp://b@10.0.0.2:2/user/there");
+    send_among_strangers("fraktor.tcp://b@10.0.0.2:2/user/*");
 }
 
 /* ---- connections of others --------------------------------------------------------------------------------- */
