@@ -95,6 +95,7 @@ static void queue_put(fk_proxy_queue *queue, fk_remote_proxy *proxy)
 static void kin_remove(fk_remote_proxy *proxy)
 {
     fk_authority *a = proxy->authority;
+    FK_ASSERT(a != NULL);
     *(proxy->kin_older != NULL ? &proxy->kin_older->kin_newer : &a->idle_oldest) = proxy->kin_newer;
     *(proxy->kin_newer != NULL ? &proxy->kin_newer->kin_older : &a->idle_newest) = proxy->kin_older;
     proxy->kin_older = proxy->kin_newer = NULL;
@@ -103,6 +104,7 @@ static void kin_remove(fk_remote_proxy *proxy)
 static void kin_put(fk_remote_proxy *proxy)
 {
     fk_authority *a = proxy->authority;
+    FK_ASSERT(a != NULL);
     proxy->kin_older = a->idle_newest;
     *(a->idle_newest != NULL ? &a->idle_newest->kin_newer : &a->idle_oldest) = proxy;
     a->idle_newest = proxy;
