@@ -9,6 +9,7 @@
 #include "base/safeguard.h"
 #include "core/path.h"
 #include "remote/line.h"
+#include "remote/mail.h"
 #include "remote/remote.h"
 
 /* ---- the end of letters -------------------------------------------------------------------------- */
@@ -48,23 +49,12 @@ void fk__letter_discard(fk_local *local, fk_reason reason, fk_letter *letter)
     fk__letter_free(local, letter);
 }
 
-static fk_reason reason_unsent(fk_err err)
-{
-    switch (err) {
-    case FK_E_DEAD: return FK_REASON_STOPPED;
-    case FK_E_NO_CODEC: return FK_REASON_NO_CODEC;
-    case FK_E_LIMIT: return FK_REASON_TOO_LARGE;
-    case FK_E_NOMEM: return FK_REASON_NO_MEMORY;
-    default: return FK_REASON_MALFORMED;
-    }
-}
-
 void fk__letter_fail(fk_local *local, fk_letter *letter, const fk_codec_fault *fault)
 {
     fk_msg msg;
     fk__node_view(letter->node, local->sys->id, &msg);
     const char *detail = fault->message != NULL ? fault->message : "";
-    fk_dead_letter dead = { .reason = reason_unsent(fault->err),
+    fk_dead_letter dead = { .reason = fk__mail_reason(fault->err),
                             .to = letter->to,
                             .sender = msg.sender,
                             .type = msg.type,
