@@ -83,7 +83,19 @@ extern "C" {
     X(E_NO_CODEC, 44, "no codec is known for that type, serializer or manifest")                   \
     X(E_MISMATCH, 45, "the type is not laid out on the other side as it is here")                  \
     X(E_FORBIDDEN, 46, "the configuration does not allow that")                                    \
-    X(E_IN_USE, 47, "the address is in use")
+    X(E_IN_USE, 47, "the address is in use")                                                       \
+    X(E_NOT_READY, 48, "the node is not a member of a cluster now, or does not know its members")  \
+    X(E_PENDING, 49, "it is being worked on")                                                      \
+    X(E_LOCK_DENIED, 50, "another node holds the lock")                                            \
+    X(E_STORAGE, 51, "the store failed, or did not answer")                                        \
+    X(E_ACTIVATION, 52, "the grain could not be started")                                          \
+    X(E_CONFLICT, 53, "somebody else has changed it meanwhile")                                    \
+    X(E_KEY, 54, "the key is empty or too long")                                                   \
+    X(E_UNKNOWN_KIND, 55, "no member of the cluster has grains of that kind")                      \
+    X(E_IDENTITY_SETUP, 56, "the node cannot take that part in the cluster")                       \
+    X(E_OVERLOADED, 57, "too many wait for it already")                                            \
+    X(E_FENCED, 58, "a later holder has taken over")                                               \
+    X(E_CORRUPT, 59, "what is stored cannot be read")
 
 typedef enum fk_err {
 #define FK_ERR_ENUM(name, number, text) FK_##name = number,
