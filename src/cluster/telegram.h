@@ -8,9 +8,7 @@
  */
 
 #include "cluster/call.h"
-#include "wire/wire.h"
-
-#define FK_SERIALIZER_CLUSTER 26220
+#include "wire/codec.h"
 
 typedef enum fk_telegram_kind {
     FK_TELEGRAM_CALL = 1,
