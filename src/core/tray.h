@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#ifndef FK_CORE_OUTBOX_H
-#define FK_CORE_OUTBOX_H
+#ifndef FK_CORE_TRAY_H
+#define FK_CORE_TRAY_H
 
 /*
  * What an actor has sent, kept back until it may go out. A part above the core (grains) puts one into
- * ctx->outbox around a call of the user's receive; what that sends is then collected here instead of
+ * ctx->tray around a call of the user's receive; what that sends is then collected here instead of
  * being sent, in order. The answer to the message being handled is there by itself, too, because it
  * may have to be given again.
  */
@@ -17,33 +17,33 @@ typedef struct fk_outgoing {
     fk_node *node; /* has its sender */
 } fk_outgoing;
 
-typedef struct fk_outbox {
+typedef struct fk_tray {
     bool is_direct;  /* nothing is kept back: only who calls is known */
     bool has_sent;   /* something else than the answer, since the turn began */
     fk_ref asker;    /* of the message being handled */
     fk_out inner;    /* that message, as it would be sent on; lent */
     fk_node *answer; /* in the list, too, or NULL; since the turn began */
     fk_outgoing *first, **last;
-} fk_outbox;
+} fk_tray;
 
-static inline void fk__outbox_init(fk_outbox *outbox)
+static inline void fk__tray_init(fk_tray *tray)
 {
-    *outbox = (fk_outbox){ .first = NULL };
-    outbox->last = &outbox->first;
+    *tray = (fk_tray){ .first = NULL };
+    tray->last = &tray->first;
 }
 
-/* As fk_tell(), fk_reply(), from the actor that has the outbox. */
-fk_err fk__outbox_tell(fk_ctx *ctx, fk_ref to, fk_out msg);
+/* As fk_tell(), fk_reply(), from the actor that has the tray. */
+fk_err fk__tray_tell(fk_ctx *ctx, fk_ref to, fk_out msg);
 /* The same in the name of somebody else. */
-fk_err fk__outbox_send(fk_ctx *ctx, fk_ref to, fk_ref sender, fk_out msg);
+fk_err fk__tray_send(fk_ctx *ctx, fk_ref to, fk_ref sender, fk_out msg);
 /* As fk_forward(): FK_E_UNSUPPORTED for a message that owns something, because the call may have to be
  * run again. */
-fk_err fk__outbox_forward(fk_ctx *ctx, fk_ref to);
+fk_err fk__tray_forward(fk_ctx *ctx, fk_ref to);
 /* Keeps a node back, which is taken. FK_E_NOMEM: it is a dead letter. */
-fk_err fk__outbox_put(fk_local *local, fk_outbox *outbox, fk_ref to, fk_node *node);
+fk_err fk__tray_put(fk_local *local, fk_tray *tray, fk_ref to, fk_node *node);
 /* Sends everything. */
-void fk__outbox_release(fk_local *local, fk_outbox *outbox);
+void fk__tray_release(fk_local *local, fk_tray *tray);
 /* Nothing of it was ever said. */
-void fk__outbox_discard(fk_local *local, fk_outbox *outbox);
+void fk__tray_discard(fk_local *local, fk_tray *tray);
 
-#endif /* FK_CORE_OUTBOX_H */
+#endif /* FK_CORE_TRAY_H */
