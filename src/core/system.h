@@ -14,6 +14,7 @@
 typedef struct fk_interned fk_interned;
 typedef struct fk_claims fk_claims;
 typedef struct fk_farewell fk_farewell;
+struct fk_cluster;
 
 enum { FK_SPAWN_OPEN = 0, FK_SPAWN_STOPPING, FK_SPAWN_BOOTING };
 
