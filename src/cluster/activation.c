@@ -87,8 +87,8 @@ fk_err fk__activation_ran(fk_activation *a, const fk_turn *turn)
     if (is_numbered && !turn->is_single) {
         fk__dedup_settle(&a->dedup, turn->request.origin, turn->low, turn->wall);
     }
-    if (a->unstored++ == 0) fk__dedup_tidy(&a->dedup, turn->wall);
 
+    a->unstored++;
     bool is_to_note = is_numbered && !turn->is_single;
     if (a->is_durable) {
         uint64_t hash = activation_hash(turn->snapshot);
@@ -98,7 +98,9 @@ fk_err fk__activation_ran(fk_activation *a, const fk_turn *turn)
         if (has_effect) a->is_dirty = true;
         if (!a->is_dirty) a->unstored = 0;
     } else if (a->unstored == FK_ACTIVATION_BATCH_MAX) {
-        a->unstored = 0; /* nothing is stored: it says when to tidy */
+        /* No store comes that would tidy. */
+        a->unstored = 0;
+        fk__dedup_tidy(&a->dedup, turn->wall);
     }
     fk_err err = is_to_note ? activation_note(a, turn) : FK_OK;
     if (err != FK_OK) fk__activation_break(a);
