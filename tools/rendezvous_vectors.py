@@ -46,13 +46,13 @@ def digest(what, first, second):
             v = sip_round(v[0], v[1], v[2], v[3] ^ word)
             v = (v[0] ^ word, v[1], v[2], v[3])
     v = (v[0], v[1], v[2] ^ 0xff, v[3])
-    for _ in range(4):
+    for _ in range(3):
         v = sip_round(*v)
     return v[0] ^ v[1], v[2] ^ v[3]
 
 
 def seed_of(member):
-    return digest(MEMBER, b"", member.encode())[1]
+    return digest(MEMBER, member.encode(), b"")[0]
 
 
 def mix64(x):

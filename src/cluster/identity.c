@@ -2,7 +2,7 @@
 /*
  * From names to numbers: grains to their ids, members to their seeds.
  *
- * The hash is SipHash's round over 256 bits, one for each word of eight bytes, four at the end. The
+ * The hash is SipHash's round over 256 bits, one for each word of eight bytes, three at the end. The
  * lengths of both texts are in the first state, so that ("ab", "c") and ("a", "bc") have nothing in
  * common. Multiply-and-fold hashes are faster for long keys, but there a single word that meets a
  * zero makes all the others not count, and keys are chosen by strangers: two grains of one id would
@@ -13,7 +13,7 @@
 #include "core/path.h"
 #include "fraktor/placement.h"
 
-enum { IDENTITY_GRAIN = 1, IDENTITY_MEMBER = 2, IDENTITY_LAST_ROUNDS = 4 };
+enum { IDENTITY_GRAIN = 1, IDENTITY_MEMBER = 2, IDENTITY_LAST_ROUNDS = 3 };
 
 typedef struct identity_state {
     uint64_t a, b, c, d;
@@ -105,7 +105,7 @@ fk_err fk_grain_key_of(fk_str kind, fk_str key, fk_grain_key *out)
 
 uint64_t fk_member_seed(fk_str id)
 {
-    return identity_hash(IDENTITY_MEMBER, (fk_str){ "", 0 }, id).lo;
+    return identity_hash(IDENTITY_MEMBER, id, (fk_str){ "", 0 }).hi;
 }
 
 const char *fk_member_status_name(fk_member_status status)
