@@ -31,9 +31,10 @@ fk_cluster_port fk__placement_driver_port(fk_placement_driver *driver);
  * have changed since the last time, or since the driver was opened; not after close(). Once. */
 void fk__placement_driver_watch(fk_placement_driver *driver, void (*changed)(void *ctx), void *ctx);
 
-/* Submits the job and waits for it, on a thread that is not the system's, and not beside close(). FK_OK: it is done, its op
- * says what came of it, and it is the caller's again. FK_E_TIMEOUT: nobody knows what will come of
- * it; FK_E_STOPPING: nothing was done. Then the job is gone: it must own all that its op points to. */
+/* Submits the job and waits for it, on a thread that is not the system's, and not beside close().
+ * FK_OK: it is done, its op says what came of it, and it is the caller's again. FK_E_TIMEOUT: nobody
+ * knows what will come of it; FK_E_STOPPING: nothing was done. Then the job is gone; so it must own
+ * all that its op points to. */
 FK_MUST_USE fk_err fk__placement_driver_do(fk_placement_driver *driver, fk_job *job,
                                            fk_time timeout);
 
