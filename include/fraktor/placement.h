@@ -34,7 +34,8 @@ extern "C" {
 
 /* ---- grains and members ----------------------------------------------------------------------- */
 
-/* 128 bits that stand for kind and key, the same on every machine. */
+/* 128 bits that stand for kind and key, the same on every machine. Nothing in it is secret, so whoever
+ * takes keys from strangers compares the keys, too, before two of one id are the same grain. */
 typedef struct fk_grain_id {
     uint64_t hi, lo;
 } fk_grain_id;
@@ -46,7 +47,8 @@ typedef struct fk_grain_key {
     fk_grain_id id; /* fk_grain_key_of() */
 } fk_grain_key;
 
-/* FK_E_KEY: the key is empty or too long; FK_E_UNKNOWN_KIND: no kind can have that name. */
+/* FK_E_KEY: the key is empty or too long; FK_E_UNKNOWN_KIND: no kind can have that name, which is that of
+ * an actor without escapes, so that each has one spelling. */
 FK_API FK_MUST_USE fk_err fk_grain_key_of(fk_str kind, fk_str key, fk_grain_key *out);
 
 static inline bool fk_grain_id_equal(fk_grain_id a, fk_grain_id b)
@@ -97,8 +99,10 @@ typedef struct fk_strategy_ops {
      * strategy's own, kept with the table. */
     void (*build)(const fk_candidate *candidates, uint32_t count, uint32_t slots, uint32_t *owner,
                   uint64_t *score);
-    /* The same as build() from the table without the candidate at `index`, or with it still in, and
-     * owners by the old indices: only what changes is computed. */
+    /* The same as build(), with no more work than what changes. Both get the list that has the
+     * candidate in it, at `index`, and its length: the new list to add, the old one to remove. The
+     * owners come in by the indices before the change and leave by those after it: whoever is behind
+     * `index` moves by one. */
     void (*add)(const fk_candidate *candidates, uint32_t count, uint32_t index, uint32_t slots,
                 uint32_t *owner, uint64_t *score);
     void (*remove)(const fk_candidate *candidates, uint32_t count, uint32_t index, uint32_t slots,
@@ -108,7 +112,8 @@ typedef struct fk_strategy_ops {
 /* Weighted rendezvous, computed once for each slot. Ties go to the smaller id. */
 extern FK_API const fk_strategy_ops fk_strategy_rendezvous;
 
-/* Score of a member for a slot; the highest owns it. The same number on every machine. */
+/* Score of a member for a slot; the highest owns it. The same number on every machine. 0 only of
+ * weight 0, which owns nothing. */
 FK_API uint64_t fk_rendezvous_score(uint64_t member_seed, uint32_t slot, uint32_t weight);
 FK_API uint64_t fk_member_seed(fk_str id);
 

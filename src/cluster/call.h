@@ -11,7 +11,8 @@
  * it one call, however often it arrives: see dedup.h. A call of another node is passed on and
  * forgotten: its origin keeps it.
  *
- * Pure: no clock, no I/O; what is to be done is said by the functions of fk_desk_ops.
+ * Pure: no clock, no I/O; what is to be done is said by the functions of fk_desk_ops. They may call the
+ * desk, fk__desk_submit() above all, but not destroy it.
  */
 
 #include "base/mem.h"
@@ -40,33 +41,37 @@ enum { FK_CALL_HOPS_MAX = 6 };
 
 /* Made by whoever uses the desk, which embeds it first in a struct of its own. */
 typedef struct fk_call {
-    fk_deadline due;            /* of the desk */
-    struct fk_call *next, *prev; /* of ours that are numbered, in order; or of a list of its owner's */
-    fk_grain_key key;           /* the bytes lie with the call */
-    fk_request request;         /* origin 0: not numbered yet */
-    fk_request earlier;         /* under which it may have had its effect here before it was numbered */
-    uint64_t low;               /* its origin has settled all that are smaller */
-    uint64_t ticket;            /* of placement */
+    fk_deadline due; /* of the desk */
+    struct fk_call *next,
+        *prev;          /* of ours that are numbered, in order; or of a list of its owner's */
+    fk_grain_key key;   /* the bytes lie with the call */
+    fk_request request; /* origin 0: not numbered yet */
+    fk_request earlier; /* under which it may have had its effect here before it was numbered */
+    uint64_t low;       /* its origin has settled all that are smaller */
+    uint64_t ticket;    /* of placement */
     fk_time deadline;
-    fk_str authority;           /* SENT: to whom; lent by the desk's ops->send, as long as it is SENT */
-    uint64_t incarnation;       /* of that member */
-    fk_err cause;               /* why it was tried again */
-    uint8_t state;              /* fk_call_state */
+    fk_str authority;     /* SENT: to whom; lent by the desk's ops->send, as long as it is SENT;
+                                 * empty: to an activation here */
+    uint64_t incarnation; /* of that member */
+    fk_err cause;         /* why it was tried again */
+    uint8_t state;        /* fk_call_state */
     uint8_t hops;
-    uint16_t attempts;
-    bool is_ours;               /* else of another node */
+    uint16_t attempts; /* how often it was sent */
+    uint16_t refusals; /* how often it had to wait */
+    bool is_ours;      /* else of another node */
 } fk_call;
 
 typedef struct fk_desk_ops {
     void *ctx;
     /* fk_placement_resolve() with call->ticket. */
     fk_err (*resolve)(void *ctx, fk_call *call, fk_time now, fk_resolution *out);
-    /* To the node that to names. The call stays with the desk if it is ours, else it is freed after
-     * this. *authority: the id, to be lent as long as the call is SENT. FK_E_*: it cannot be sent there;
-     * transient ones (see fk__call_may_retry()) are tried again. */
+    /* To the node that to names. A call that is ours stays with the desk; one of another node is taken.
+     * *authority: the id, to be lent as long as the call is SENT. FK_E_*: it cannot be sent there, and
+     * is the desk's still; FK_E_NOMEM and transient ones (see fk__call_may_retry()) are tried again if
+     * it is ours. */
     fk_err (*send)(void *ctx, fk_call *call, const fk_resolution *to, fk_str *authority);
-    /* To the activation here. The call is taken. If it is ours and numbered, the desk keeps it until
-     * fk__desk_answered(), and only a copy goes to the activation: FK_E_NOMEM is tried again. */
+    /* To the activation here. The call is taken; but one that is ours and numbered the desk keeps until
+     * fk__desk_answered(), and only a copy goes to the activation. FK_E_*: as with send. */
     fk_err (*deliver)(void *ctx, fk_call *call, const fk_resolution *at);
     /* The end of a call, which is taken: the asker, or the node that it came from, is to be told. err:
      * why there is no answer. answer: what fk__desk_answered() was given, or NULL. */
@@ -75,11 +80,12 @@ typedef struct fk_desk_ops {
 
 typedef struct fk_desk_config {
     fk_desk_ops ops;
-    uint64_t origin;     /* of this node's calls: differs from that of any other, and of an earlier life */
-    fk_time resend_after; /* without an answer; doubled each time; 0: 1 s */
-    fk_time resend_max;   /* 0: 5 s */
+    uint64_t
+        origin; /* of this node's calls: differs from that of any other, and of an earlier life */
+    fk_time resend_after;         /* without an answer; doubled each time; 0: 1 s */
+    fk_time resend_max;           /* 0: 5 s */
     fk_time retry_min, retry_max; /* delay after a refusal, doubled each time; 0: 10 ms, 500 ms */
-    uint32_t calls_max;   /* in its hands; 0: 1,048,576 */
+    uint32_t calls_max;           /* in its hands; 0: 1,048,576 */
 } fk_desk_config;
 
 typedef struct fk_desk fk_desk;
@@ -88,25 +94,31 @@ FK_MUST_USE fk_err fk__desk_create(fk_mem *mem, const fk_desk_config *config, fk
 /* Every call in its hands ends with FK_E_STOPPING, before. */
 void fk__desk_destroy(fk_desk *desk);
 
-/* A new call, of ours or of another node; taken. FK_E_OVERLOADED and FK_E_NOMEM end it by finish(), too,
- * as everything does. A call of ours that already has a number (see earlier) keeps it. */
+/* A new call, of ours or of another node; taken. Its maker sets key, deadline, is_ours, hops, and if it
+ * is numbered request, low and earlier; the rest is zero. FK_E_OVERLOADED and FK_E_NOMEM end it by
+ * finish(), too, as everything does. A call of ours that has a number of this desk, and is not in its
+ * hands, keeps it. One that comes back from an activation here is submitted like a new one, with the
+ * number (of another origin) under which it was run as its request: when it is sent to another node,
+ * and gets a number of the desk's, that becomes earlier. */
 void fk__desk_submit(fk_desk *desk, fk_call *call, fk_time now);
 /* Placement has settled a ticket. Unknown ones change nothing. */
 void fk__desk_settled(fk_desk *desk, uint64_t ticket, const fk_resolution *resolution, fk_time now);
 /* An answer to a call of ours, from wherever. False: nobody waits for it any more, and answer is still
  * the caller's. A transient err without an answer means: try again. */
 bool fk__desk_answered(fk_desk *desk, fk_request request, fk_err err, void *answer, fk_time now);
-/* The view has changed: calls sent to those who are gone are tried again at once. is_there(id, inc). */
+/* The view has changed: calls sent to those who are gone are to be tried again now, by
+ * fk__desk_tick(). is_there(id, inc). */
 void fk__desk_members_changed(fk_desk *desk, bool (*is_there)(void *ctx, fk_str id, uint64_t inc),
                               void *ctx, fk_time now);
-/* Nobody waits for the answer of this one any more: (ours) it ends without one. */
+/* Nobody waits for the answer of this one any more: (ours) it ends without one, FK_E_DEAD. */
 void fk__desk_cancel(fk_desk *desk, fk_request request, fk_time now);
 void fk__desk_tick(fk_desk *desk, fk_time now);
 fk_time fk__desk_next(const fk_desk *desk);
 /* All of ours that are numbered and smaller are settled: what goes with each call. */
 uint64_t fk__desk_low(const fk_desk *desk);
 uint32_t fk__desk_count(const fk_desk *desk);
-/* All that are in its hands end with err; for the end of the node. */
+/* All that are in its hands end with err, and so does whatever is submitted from here on; for the end of
+ * the node. */
 void fk__desk_give_up(fk_desk *desk, fk_err err);
 void fk__desk_check(const fk_desk *desk);
 

@@ -24,23 +24,26 @@ struct fk_job {
     void *context;        /* the maker's */
     size_t size;          /* of the block */
     struct fk_job_room *rooms; /* what room() gave */
+    bool is_kept;         /* its maker wants it beyond the message: see fk_job_done */
 };
 
-/* The message. Undelivered, it is freed. */
+/* The message. The job is freed with it, whether it was delivered or not, unless its receiver has set
+ * is_kept: then the job is that one's, to be destroyed. */
 typedef struct fk_job_done {
     fk_job *job;
 } fk_job_done;
 extern const fk_type fk__type_job_done;
 
-/* A job with so many bytes behind it, zeroed; op.room is set. FK_E_NOMEM. Any thread. */
+/* A job with so many bytes behind it, zeroed; op.room is set. FK_E_NOMEM, FK_E_LIMIT. Any thread, as
+ * all of these; one at a time for the same job. */
 FK_MUST_USE fk_err fk__job_create(fk_system *sys, size_t extra, fk_job **out);
-/* The bytes behind it. */
+/* The bytes behind it; aligned as a uint64_t. */
 static inline void *fk__job_extra(fk_job *job)
 {
     return job + 1;
 }
 void fk__job_destroy(fk_job *job);
-/* Sends it back to its maker; by the driver. */
+/* Sends it back to its maker; by the driver. It is taken: a maker that is gone is not missed. */
 void fk__job_return(fk_job *job);
 
 /* What the cluster wants from its host. */
