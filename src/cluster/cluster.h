@@ -56,6 +56,7 @@ struct fk_seat {
     const fk_breed *breed;
     fk_grain_id grain;
     uint64_t epoch;
+    fk_ref ref;      /* of the actor */
     fk_half turn; /* how often it has been given to a grain; read by anybody */
     uint32_t key_len;
     char *key;
@@ -106,6 +107,7 @@ struct fk_cluster {
     fk_word lease_ms; /* turns may begin until then, on the system's clock */
     fk_word gone;     /* stack of seats whose actors have ended */
     fk_half is_ready; /* calls can be made; what fk_cluster_await_ready() waits on */
+    uint64_t shutdown_task; /* of coordinated shutdown, to be told when it has left: under the lock */
     fk_half is_left;  /* 1: it is leaving; 2: it has left; also waited on */
     fk_half is_over;  /* nothing runs any more */
     const fk_codecs *codecs;
@@ -117,7 +119,8 @@ struct fk_cluster {
     uint64_t incarnation; /* of the last join: under the lock */
     bool has_lease;       /* it has joined and not left: under the lock */
     /* Any thread; only numbers. */
-    fk_word calls_hot, deduplicated, stores, store_failures;
+    fk_word deduplicated, stores, store_failures;
+    fk_word types; /* fk_known_type: of answers that no codec writes */
     uint32_t id_len, address_len;
     char id[FK_MEMBER_TEXT_MAX + 1];
     char address[FK_MEMBER_TEXT_MAX + 1];
@@ -247,6 +250,14 @@ FK_MUST_USE fk_err fk__cargo_pack(fk_cluster *cluster, const fk_msg *msg, fk_car
 FK_MUST_USE fk_err fk__cargo_open(fk_cluster *cluster, fk_local *local, const fk_cargo *cargo,
                                   fk_node **out);
 
+/* An answer as it is kept in the dedup window. Without a codec it is kept for this process alone. *size
+ * bytes from fk__mem_alloc(&sys->mem). */
+FK_MUST_USE fk_err fk__answer_pack(fk_cluster *cluster, const fk_msg *msg, unsigned char **bytes,
+                                   size_t *size);
+void fk__answer_types_fini(fk_cluster *cluster);
+FK_MUST_USE fk_err fk__answer_unpack(fk_cluster *cluster, fk_local *local, fk_str bytes,
+                                     fk_node **out);
+
 /* Sends a call to an active grain. asker: FK_REF_NONE: nobody. FK_E_*: the message is still the
  * caller's. */
 typedef struct fk_hot_call {
@@ -266,19 +277,24 @@ fk_err fk__hot_send_node(fk_local *local, const fk_hot_call *call, fk_node *node
 /* The state of a grain's actor, with the user's behind it. record: what was loaded, or NULL. */
 typedef struct fk_shell_start {
     fk_seat *seat;
+    uint64_t incarnation; /* under which its slot is held */
     const fk_record *record;
 } fk_shell_start;
 FK_MUST_USE fk_err fk__shell_create(fk_local *local, const fk_shell_start *start, fk_shell **out);
 void fk__shell_destroy(fk_local *local, fk_shell *shell);
-/* The row's version after StoreActivation; before the first call. */
-void fk__shell_stored(fk_shell *shell, uint64_t version);
 void fk__shell_props(const fk_breed *breed, fk_props *out);
 
 /* What the conductor tells a grain's actor. */
 typedef struct fk_grain_order {
     fk_seat *seat;
+    uint64_t version; /* of its row, before the first call; 0: end, when nothing is under way */
 } fk_grain_order;
-extern const fk_type fk__type_grain_order; /* end, when nothing is under way */
+extern const fk_type fk__type_grain_order;
+
+/* ---- conductor_events.c */
+
+/* Tells whoever wants to know, as an event of the system. */
+void fk__placement_publish(fk_system *sys, fk_local *local, const fk_placement_event *event);
 
 /* ---- conductor.c */
 
@@ -299,9 +315,11 @@ typedef enum fk_conductor_task {
 typedef struct fk_conductor_order {
     fk_conductor_task task;
     const fk_breed *breed;
+    fk_time limit; /* LEAVE: from now */
 } fk_conductor_order;
 extern const fk_type fk__type_conductor_order;
 
 fk_err fk__conductor_tell(fk_cluster *cluster, fk_conductor_task task, const fk_breed *breed);
+fk_err fk__conductor_leave(fk_cluster *cluster, fk_time limit);
 
 #endif /* FK_CLUSTER_CLUSTER_H */

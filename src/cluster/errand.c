@@ -263,7 +263,7 @@ static fk_err hot_errand(fk_local *local, const fk_hot *hot, fk_errand **out)
     FK_TRY(hot_key(hot, buf, &key));
     FK_TRY(fk__errand_create(cluster, &key, 0, &errand));
     errand->call.is_ours = true;
-    errand->call.earlier = (fk_request){ hot->origin, hot->seq };
+    errand->call.request = (fk_request){ hot->origin, hot->seq };
     errand->call.deadline =
         fk__time_add(fk__system_now(local->sys), cluster->config.call_timeout);
     errand->asker = (fk_ref){ hot->asker_slot, hot->asker_generation,
