@@ -51,7 +51,7 @@ static void shop_do(shop *s, int way, fk_store_op *op)
         op->err = FK_E_FENCED;
     } else if (op->verb == FK_STORE_LEAVE) {
         CHECK(op->member.id.len < sizeof(s->left));
-        memcpy(s->left, op->member.id.ptr, op->member.id.len);
+        if (op->member.id.len > 0) memcpy(s->left, op->member.id.ptr, op->member.id.len);
         s->left_incarnation = op->member.incarnation;
         s->state_before_leave = atomic_load(&s->ops[STATE]);
     }
