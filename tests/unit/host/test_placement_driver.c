@@ -3,7 +3,9 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host/placement_driver.h"
 #include "support/rig.h"
@@ -521,4 +523,99 @@ TEST(placement_driver_takes_jobs_from_many_threads)
         CHECK_U64(st.maker.tag[i] % OF_EACH, next[of]++); /* each one's in its order */
     }
     stand_close();
+}
+
+/* ---- with real stores ------------------------------------------------------------------------ */
+
+static fk_store_job *job_do(fk_placement_driver *driver, fk_store_job *job)
+{
+    CHECK_OK(fk__placement_driver_do(driver, job, FK_SECONDS(30)));
+    CHECK_ERR(job->op.err, FK_OK);
+    CHECK_U64(job->op.verdict, FK_VERDICT_OK);
+    return job;
+}
+
+static uint64_t join_by(fk_placement_driver *driver)
+{
+    fk_store_job *job = job_new(FK_STORE_JOIN, 1);
+    job->op.member = (fk_member){ .id = FK_STR("a@there:1"),
+                                  .address = FK_STR("fraktor.tcp://a@there:1"),
+                                  .weight = 100,
+                                  .status = FK_MEMBER_UP };
+    job->op.strategy = "rendezvous";
+    job->op.slots = 64;
+    job->op.ttl = FK_SECONDS(60);
+    uint64_t incarnation = job_do(driver, job)->op.member.incarnation;
+    fk__store_job_destroy(job);
+    return incarnation;
+}
+
+static uint32_t members_by(fk_placement_driver *driver)
+{
+    fk_store_job *job = job_do(driver, job_new(FK_STORE_VIEW, 2));
+    uint32_t count = job->op.view.count;
+    fk__store_job_destroy(job);
+    return count;
+}
+
+/* Two drivers of one store, as two nodes have them: one joins, stores and leaves, the other sees
+ * it. */
+static void check_two_drivers(const char *url)
+{
+    _Atomic size_t changes = 0;
+    fk_placement_driver *one = NULL, *other = NULL;
+    const char *why = NULL;
+    stand_prepare();
+    CHECK_OK(fk__placement_driver_open(st.r.sys, fk_str_of(url), NULL, 0, &one, &why));
+    CHECK_OK(fk__placement_driver_open(st.r.sys, fk_str_of(url), NULL, FK_MILLIS(2), &other, &why));
+    fk__placement_driver_watch(other, count_change, &changes);
+    uint64_t incarnation = join_by(one);
+    CHECK_U64(incarnation, 1);
+    wait_size(&changes, 1);
+    CHECK_U64(members_by(other), 1);
+    fk_store_job *job = job_new(FK_STORE_LOAD, 3);
+    job->op.key = (fk_grain_key){ FK_STR("account"), FK_STR("alice"), { 1, 2 } };
+    job->op.fence = (fk_fence){ 1, FK_STR("a@there:1"), incarnation };
+    job_do(one, job);
+    CHECK_U64(job->op.record.version, 0);
+    fk__store_job_destroy(job);
+    size_t before = atomic_load(&changes);
+    fk_cluster_port port = fk__placement_driver_port(one);
+    port.close(port.ctx, FK_STR("a@there:1"), incarnation);
+    wait_size(&changes, before + 1);
+    CHECK_U64(members_by(other), 0); /* it has left; nobody waits for its lease */
+    port = fk__placement_driver_port(other);
+    port.close(port.ctx, FK_STR(""), 0);
+    stand_end();
+}
+
+TEST(placement_driver_over_memory)
+{
+    check_two_drivers("memory:placement_driver");
+}
+
+/* Without libsqlite3 there is no such store. */
+static bool is_built_in(const char *url)
+{
+    fk_port port = fk_host_port();
+    fk_store *store = NULL;
+    fk_err err = fk_store_open(fk_str_of(url), NULL, true, &port, &store, NULL);
+    if (err == FK_E_UNSUPPORTED) return false;
+    CHECK_OK(err);
+    store->ops->close(store);
+    return true;
+}
+
+TEST(placement_driver_over_sqlite)
+{
+    static const char *const ENDS[] = { "", "-wal", "-shm" };
+    char folder[] = "/tmp/fk_driver_XXXXXX", url[64], file[64];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(url, sizeof(url), "sqlite:%s/store.db", folder);
+    if (is_built_in(url)) check_two_drivers(url);
+    for (size_t i = 0; i < sizeof(ENDS) / sizeof(*ENDS); i++) {
+        snprintf(file, sizeof(file), "%s/store.db%s", folder, ENDS[i]);
+        unlink(file);
+    }
+    CHECK_U64(rmdir(folder), 0);
 }
