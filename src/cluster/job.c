@@ -52,6 +52,10 @@ fk_err fk__store_job_create(fk_system *sys, size_t extra, fk_store_job **out)
 void fk__store_job_destroy(fk_store_job *job)
 {
     if (job == NULL) return;
+    if (job->is_sent) { /* the message is about to be dropped, and looks at it */
+        job->is_kept = false;
+        return;
+    }
     fk_mem *mem = &job->sys->mem;
     while (job->rooms != NULL) {
         fk_store_job_room *room = job->rooms;
@@ -64,7 +68,9 @@ void fk__store_job_destroy(fk_store_job *job)
 static void store_job_drop(void *message)
 {
     fk_store_job_done *done = message;
-    if (done->job != NULL && !done->job->is_kept) fk__store_job_destroy(done->job);
+    FK_ASSERT(done->job->is_sent);
+    done->job->is_sent = false;
+    if (!done->job->is_kept) fk__store_job_destroy(done->job);
 }
 
 const fk_type fk__type_store_job_done = { "fk_store_job_done", sizeof(fk_store_job_done),
@@ -74,7 +80,9 @@ const fk_type fk__type_store_job_done = { "fk_store_job_done", sizeof(fk_store_j
 void fk__store_job_return(fk_store_job *job)
 {
     fk_store_job_done done = { job };
+    FK_ASSERT(!job->is_sent);
     FK_ASSERT(!job->is_kept);
+    job->is_sent = true;
     /* Whatever comes of it, the message is taken, and the job with it. */
     (void)fk_send(job->sys, job->to, (fk_out){ &fk__type_store_job_done, &done });
 }

@@ -25,10 +25,11 @@ struct fk_store_job {
     size_t size;                     /* of the block */
     struct fk_store_job_room *rooms; /* what room() gave */
     bool is_kept; /* its maker wants it beyond the message: see fk_store_job_done */
+    bool is_sent; /* it is in a message */
 };
 
 /* The message. The job is freed with it, whether it was delivered or not, unless its receiver has
- * set is_kept: then the job is that one's, to be destroyed. */
+ * set is_kept: then the job is that actor's, to be destroyed by it, then or later. */
 typedef struct fk_store_job_done {
     fk_store_job *job;
 } fk_store_job_done;
@@ -42,6 +43,7 @@ static inline void *fk__store_job_extra(fk_store_job *job)
 {
     return job + 1;
 }
+/* While it is in a message that is received: it goes with that. */
 void fk__store_job_destroy(fk_store_job *job);
 /* Sends it back to its maker; by the driver. It is taken: a maker that is gone is not missed. */
 void fk__store_job_return(fk_store_job *job);
