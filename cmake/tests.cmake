@@ -413,6 +413,9 @@ if(FK_SANITIZE STREQUAL "")
     if(FK_LIBUV)
         string(JOIN " " needs ${LIBUV_LDFLAGS})
     endif()
+    if(FK_SQLITE3)
+        string(JOIN " " needs ${needs} ${SQLITE_LDFLAGS})
+    endif()
     fk_add_test(first_hour_03 TIMEOUT 120
         COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/first_hour/03_hello.py
                 --include ${PROJECT_SOURCE_DIR}/include --library $<TARGET_FILE:fraktor-static>

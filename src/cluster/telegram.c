@@ -22,7 +22,7 @@ enum {
     TELEGRAM_CLAIMS_MAX = 4096
 };
 
-/* ---- writing ------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 typedef struct telegram_pen {
     unsigned char *to; /* NULL: only measures */
@@ -143,7 +143,7 @@ void fk__telegram_encode(const fk_telegram *telegram, const fk_slot_claim *claim
     FK_ASSERT(pen.at == size);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 typedef struct telegram_eye {
     fk_str bytes;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A way is a thread, its store and the queue before it. Whoever submits holds the way's lock for a few
- * instructions; the thread takes the whole queue at once and works it off in batches, so that jobs
- * which come while the store writes share the next transaction.
+ * A way is a thread, its store and the queue before it. Whoever submits holds the way's lock for a
+ * few instructions; the thread takes the whole queue at once and works it off in batches, so that
+ * jobs which come while the store writes share the next transaction.
  *
- * Locks: of a way, the queue; of the driver, the errands. Neither is held while the store, a callback
- * or the system is called, and never both.
+ * Locks: of a way, the queue; of the driver, the errands. Neither is held while the store, a
+ * callback or the system is called, and never both.
  */
 
 #include "host/placement_driver.h"
@@ -27,8 +27,8 @@ typedef struct way {
     bool has_thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
-    fk_job *first; /* under lock, as all below */
-    fk_job **last;
+    fk_store_job *first; /* under lock, as all below */
+    fk_store_job **last;
     bool is_closing;
     fk_store_op *batch[DRIVER_BATCH_MAX]; /* the thread's */
 } way;
@@ -36,7 +36,7 @@ typedef struct way {
 /* Somebody who waits for a job, on whose stack this is. */
 typedef struct errand {
     struct errand *next;
-    const fk_job *job;
+    const fk_store_job *job;
     bool is_done;
 } errand;
 
@@ -69,10 +69,10 @@ static bool wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, fk_time at)
     return pthread_cond_timedwait(cond, lock, &then) != ETIMEDOUT;
 }
 
-/* ---- jobs that are done ------------------------------------------------------------------------ */
+/* ---- jobs that are done ---------------------------------------------------------------------- */
 
 /* True: somebody waited for it, and has it now. */
-static bool errand_end(fk_placement_driver *driver, const fk_job *job)
+static bool errand_end(fk_placement_driver *driver, const fk_store_job *job)
 {
     bool is_found = false;
     pthread_mutex_lock(&driver->lock);
@@ -85,28 +85,28 @@ static bool errand_end(fk_placement_driver *driver, const fk_job *job)
 }
 
 /* A job without a maker is an errand, or its outcome is nobody's concern. */
-static void job_end(fk_placement_driver *driver, fk_job *job)
+static void job_end(fk_placement_driver *driver, fk_store_job *job)
 {
     if (!fk_ref_is_none(job->to)) {
-        fk__job_return(job);
+        fk__store_job_return(job);
     } else if (!errand_end(driver, job)) {
-        fk__job_destroy(job);
+        fk__store_job_destroy(job);
     }
 }
 
-static void job_refuse(fk_job *job, fk_err err, const char *reason)
+static void job_refuse(fk_store_job *job, fk_err err, const char *reason)
 {
     job->op.verdict = FK_VERDICT_UNKNOWN;
     job->op.err = err;
     job->op.reason = reason;
 }
 
-/* ---- the threads --------------------------------------------------------------------------------- */
+/* ---- the threads ----------------------------------------------------------------------------- */
 
 /* Applies what was taken from the queue up to the length of a batch; returns the rest. */
-static fk_job *way_apply(way *w, fk_job *jobs)
+static fk_store_job *way_apply(way *w, fk_store_job *jobs)
 {
-    fk_job *end = jobs;
+    fk_store_job *end = jobs;
     size_t count = 0;
     for (; end != NULL && count < DRIVER_BATCH_MAX; end = end->next) {
         /* What a store forgets to answer did not go well. */
@@ -115,7 +115,7 @@ static fk_job *way_apply(way *w, fk_job *jobs)
     }
     fk_store_apply(w->store, w->batch, count);
     while (jobs != end) {
-        fk_job *job = jobs;
+        fk_store_job *job = jobs;
         jobs = job->next; /* before it is somebody else's */
         job->next = NULL;
         job_end(w->driver, job);
@@ -140,14 +140,14 @@ static void lease_poll(fk_placement_driver *driver)
 }
 
 /* Waits for jobs and takes them all. NULL: it is time for something else. */
-static fk_job *way_take(way *w, fk_time until, bool *is_over)
+static fk_store_job *way_take(way *w, fk_time until, bool *is_over)
 {
     bool is_early = true;
     pthread_mutex_lock(&w->lock);
     while (w->first == NULL && !w->is_closing && is_early) {
         is_early = wait_until(&w->more, &w->lock, until);
     }
-    fk_job *jobs = w->first;
+    fk_store_job *jobs = w->first;
     w->first = NULL;
     w->last = &w->first;
     *is_over = jobs == NULL && w->is_closing;
@@ -161,7 +161,7 @@ static void *way_main(void *arg)
     fk_placement_driver *driver = w->driver;
     bool is_lease = w == &driver->lease, is_over = false;
     while (!is_over) {
-        fk_job *jobs = way_take(w, is_lease ? driver->poll_at : FK_NEVER, &is_over);
+        fk_store_job *jobs = way_take(w, is_lease ? driver->poll_at : FK_NEVER, &is_over);
         do {
             if (jobs != NULL) jobs = way_apply(w, jobs);
             if (is_lease && !is_over) lease_poll(driver);
@@ -170,7 +170,7 @@ static void *way_main(void *arg)
     return NULL;
 }
 
-/* ---- the port -------------------------------------------------------------------------------------- */
+/* ---- the port -------------------------------------------------------------------------------- */
 
 static bool is_state_verb(fk_store_verb verb)
 {
@@ -185,7 +185,7 @@ static bool is_state_verb(fk_store_verb verb)
 }
 
 /* False: it is refused, and still the caller's. */
-static bool driver_enqueue(fk_placement_driver *driver, fk_job *job)
+static bool driver_enqueue(fk_placement_driver *driver, fk_store_job *job)
 {
     way *w = is_state_verb(job->op.verb) ? &driver->state : &driver->lease;
     const fk_port *port = &driver->sys->mem.port;
@@ -204,14 +204,14 @@ static bool driver_enqueue(fk_placement_driver *driver, fk_job *job)
     return is_taken;
 }
 
-static void driver_submit(void *ctx, fk_job *job)
+static void driver_submit(void *ctx, fk_store_job *job)
 {
     if (driver_enqueue(ctx, job)) return;
     job_refuse(job, FK_E_STOPPING, "the node is stopping");
     job_end(ctx, job);
 }
 
-fk_err fk__placement_driver_do(fk_placement_driver *driver, fk_job *job, fk_time timeout)
+fk_err fk__placement_driver_do(fk_placement_driver *driver, fk_store_job *job, fk_time timeout)
 {
     errand mine = { .job = job };
     job->to = FK_REF_NONE;
@@ -230,7 +230,7 @@ fk_err fk__placement_driver_do(fk_placement_driver *driver, fk_job *job, fk_time
     pthread_mutex_unlock(&driver->lock);
     if (mine.is_done) return FK_OK;
     if (is_taken) return FK_E_TIMEOUT; /* the thread finds nobody who waits, and drops it */
-    fk__job_destroy(job);
+    fk__store_job_destroy(job);
     return FK_E_STOPPING;
 }
 
@@ -243,7 +243,7 @@ void fk__placement_driver_watch(fk_placement_driver *driver, void (*changed)(voi
     pthread_mutex_unlock(&driver->lease.lock);
 }
 
-/* ---- open and close -------------------------------------------------------------------------------- */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static void way_close(way *w)
 {
@@ -291,7 +291,8 @@ static void *no_room(fk_store_op *op, size_t size)
     return NULL;
 }
 
-/* The member leaves when all that it wanted to store is stored, or a successor would fence it out. */
+/* The member leaves when all that it wanted to store is stored, or a successor would fence it
+ * out. */
 static void driver_close(void *ctx, fk_str id, uint64_t incarnation)
 {
     fk_placement_driver *driver = ctx;
