@@ -178,7 +178,26 @@
       "explorer")                                                                                  \
     X(LINE_OWNER, "line-owner", "a letter waits for whoever has its line by now", "explorer")      \
     X(LINE_BUSY, "line-busy", "a line is not called while the driver is at it", "explorer")        \
-    X(HANDSHAKE_FROM, "handshake-from", "a handshake may be in another's name", "driver")
+    X(HANDSHAKE_FROM, "handshake-from", "a handshake may be in another's name", "driver")          \
+    X(PLACEMENT_SELF_FENCE, "placement-self-fence", "a member goes on when its lease is over",     \
+      "cluster")                                                                                   \
+    X(PLACEMENT_SEND_TIME, "placement-send-time",                                                  \
+      "a lease is counted from the answer, not from the request", "cluster")                       \
+    X(PLACEMENT_OLD_VIEW, "placement-old-view", "an older view replaces a newer one", "cluster")   \
+    X(PLACEMENT_STORE_RESULT, "placement-store-result", "a store that failed counts as done",      \
+      "cluster")                                                                                   \
+    X(PLACEMENT_STOP_ALL, "placement-stop-all",                                                    \
+      "who stops forgets what runs instead of stopping it", "cluster")                             \
+    X(PLACEMENT_RELEASE_LATE, "placement-release-late",                                            \
+      "a slot is released when an activation of it ends", "cluster")                               \
+    X(PLACEMENT_SINGLE_FLIGHT, "placement-single-flight",                                          \
+      "each who waits for a grain starts it anew", "cluster")                                      \
+    X(PLACEMENT_PHASE, "placement-phase", "a result counts for any phase of its request",          \
+      "cluster")                                                                                   \
+    X(PLACEMENT_STOPPING, "placement-stopping", "a grain is started while it still stops",         \
+      "cluster")                                                                                   \
+    X(PLACEMENT_DRAIN_WAITS, "placement-drain-waits",                                              \
+      "a slot is handed over while grains of it still run", "cluster")
 
 #define FK_MUTATION_ENUM(NAME, name, what, where) FK_MUTATION_##NAME,
 
