@@ -188,7 +188,26 @@
     X(STORE_UNKNOWN_BREAKS, "store-unknown-breaks",                                                \
       "a grain goes on although nobody knows whether it was stored", "cluster")                    \
     X(ACTIVATION_LEASE, "activation-lease", "a grain takes turns after the lease of its node",     \
-      "cluster")
+      "cluster")                                                                                   \
+    X(PLACEMENT_SELF_FENCE, "placement-self-fence", "a member goes on when its lease is over",     \
+      "cluster")                                                                                   \
+    X(PLACEMENT_SEND_TIME, "placement-send-time",                                                  \
+      "a lease is counted from the answer, not from the request", "cluster")                       \
+    X(PLACEMENT_OLD_VIEW, "placement-old-view", "an older view replaces a newer one", "cluster")   \
+    X(PLACEMENT_STORE_RESULT, "placement-store-result", "a store that failed counts as done",      \
+      "cluster")                                                                                   \
+    X(PLACEMENT_STOP_ALL, "placement-stop-all",                                                    \
+      "who stops forgets what runs instead of stopping it", "cluster")                             \
+    X(PLACEMENT_RELEASE_LATE, "placement-release-late",                                            \
+      "a slot is released when an activation of it ends", "cluster")                               \
+    X(PLACEMENT_SINGLE_FLIGHT, "placement-single-flight",                                          \
+      "each who waits for a grain starts it anew", "cluster")                                      \
+    X(PLACEMENT_PHASE, "placement-phase", "a result counts for any phase of its request",          \
+      "cluster")                                                                                   \
+    X(PLACEMENT_STOPPING, "placement-stopping", "a grain is started while it still stops",         \
+      "cluster")                                                                                   \
+    X(PLACEMENT_DRAIN_WAITS, "placement-drain-waits",                                              \
+      "a slot is handed over while grains of it still run", "cluster")
 
 #define FK_MUTATION_ENUM(NAME, name, what, where) FK_MUTATION_##NAME,
 

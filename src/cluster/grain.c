@@ -188,7 +188,7 @@ static fk_err shell_note(fk_ctx *ctx, fk_shell *shell)
     fk_mem *mem = &cluster->sys->mem;
     fk_activation *a = &shell->activation;
     bool is_numbered = hot != NULL && (hot->flags & FK_HOT_NUMBERED) != 0;
-    fk_turn turn = { .has_sent = shell->tray.has_sent };
+    fk_grain_turn turn = { .has_sent = shell->tray.has_sent };
     unsigned char *answer = NULL, *snapshot = NULL;
     size_t answer_size = 0, snapshot_size = 0;
     fk_err err = FK_OK;

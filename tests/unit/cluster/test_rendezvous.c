@@ -205,8 +205,8 @@ TEST(grain_key_every_bit_counts)
             bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
             uint64_t lo = a.id.lo ^ b.id.lo, hi = a.id.hi ^ b.id.hi;
             for (int i = 0; i < 64; i++) {
-                flips[i] += lo >> i & 1;
-                flips[64 + i] += hi >> i & 1;
+                flips[i] += (uint32_t)(lo >> i & 1);
+                flips[64 + i] += (uint32_t)(hi >> i & 1);
             }
         }
     }

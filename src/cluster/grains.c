@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The table of grains. The id is a hash already: its high half says where to look, because the low
+ * one says which slot, and grains of one slot would crowd. */
+
+#include "cluster/placement.h"
+
+enum { GRAINS_MIN = 64 };
+
+static uint32_t grains_home(const fk_grains *grains, fk_grain_id id)
+{
+    return (uint32_t)(id.hi ^ (id.hi >> 32)) & (grains->capacity - 1);
+}
+
+FK_HOT fk_grain *fk__grains_find(const fk_grains *grains, fk_grain_id id)
+{
+    if (grains->count == 0) return NULL;
+    uint32_t mask = grains->capacity - 1;
+    for (uint32_t i = grains_home(grains, id);; i = (i + 1) & mask) {
+        fk_grain *grain = grains->at[i];
+        if (grain == NULL || fk_grain_id_equal(grain->id, id)) return grain;
+    }
+}
+
+fk_err fk__grains_reserve(fk_grains *grains, fk_mem *mem)
+{
+    if (grains->count < grains->capacity / 2 + grains->capacity / 8) return FK_OK;
+    fk_grains old = *grains;
+    uint32_t capacity = old.capacity == 0 ? GRAINS_MIN : old.capacity * 2;
+    void *memory;
+    if (capacity < old.capacity) return FK_E_LIMIT;
+    size_t size = capacity * sizeof(*grains->at);
+    FK_TRY(fk__mem_alloc(mem, size, FK_SITE("table of grains"), &memory));
+    memset(memory, 0, size);
+    *grains = (fk_grains){ .at = memory, .capacity = capacity };
+    for (uint32_t i = 0; i < old.capacity; i++) {
+        if (old.at[i] != NULL) fk__grains_put(grains, old.at[i]);
+    }
+    fk__grains_fini(&old, mem);
+    return FK_OK;
+}
+
+void fk__grains_put(fk_grains *grains, fk_grain *grain)
+{
+    FK_ASSERT(grains->count < grains->capacity);
+    uint32_t mask = grains->capacity - 1;
+    uint32_t i = grains_home(grains, grain->id);
+    while (grains->at[i] != NULL) i = (i + 1) & mask;
+    grains->at[i] = grain;
+    grains->count++;
+}
+
+void fk__grains_remove(fk_grains *grains, const fk_grain *grain)
+{
+    uint32_t mask = grains->capacity - 1;
+    uint32_t i = grains_home(grains, grain->id);
+    while (grains->at[i] != grain) {
+        FK_ASSERT(grains->at[i] != NULL);
+        i = (i + 1) & mask;
+    }
+    /* Whatever would not be found any more across the gap moves back. */
+    for (uint32_t j = (i + 1) & mask; grains->at[j] != NULL; j = (j + 1) & mask) {
+        uint32_t home = grains_home(grains, grains->at[j]->id);
+        if (((j - home) & mask) >= ((j - i) & mask)) {
+            grains->at[i] = grains->at[j];
+            i = j;
+        }
+    }
+    grains->at[i] = NULL;
+    grains->count--;
+}
+
+void fk__grains_fini(fk_grains *grains, fk_mem *mem)
+{
+    fk__mem_free(mem, grains->at, grains->capacity * sizeof(*grains->at));
+    *grains = (fk_grains){ NULL, 0, 0 };
+}
