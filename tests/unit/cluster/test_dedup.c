@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Which calls a grain knows to have had their effect, and for how long. */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -388,6 +389,7 @@ static void model_step(model *m, test_random *random)
 TEST(dedup_does_what_its_model_does)
 {
     uint64_t seed = test_env("FK_SEED", 1);
+    printf("seeds from %llu\n", (unsigned long long)seed);
     for (uint64_t run = 0; run < test_scaled(100); run++) {
         test_random random = { seed + run };
         model m = { .low = { 0 } };
