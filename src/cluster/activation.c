@@ -68,7 +68,7 @@ fk_admission fk__activation_admit(fk_activation *a, const fk_request *request,
 }
 
 /* With low, so that the origin's calls before it are forgotten first, and known as stale later. */
-static fk_err activation_note(fk_activation *a, const fk_turn *turn)
+static fk_err activation_note(fk_activation *a, const fk_grain_turn *turn)
 {
     fk_str answer = turn->has_answer ? turn->answer : (fk_str){ NULL, 0 };
     if (turn->has_answer && answer.ptr == NULL) answer.ptr = "";
@@ -79,7 +79,7 @@ static fk_err activation_note(fk_activation *a, const fk_turn *turn)
     return FK_OK;
 }
 
-fk_err fk__activation_ran(fk_activation *a, const fk_turn *turn)
+fk_err fk__activation_ran(fk_activation *a, const fk_grain_turn *turn)
 {
     FK_ASSERT(!a->is_storing);
     if (a->is_broken) return FK_E_STATE;

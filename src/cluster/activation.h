@@ -58,7 +58,7 @@ fk_admission fk__activation_admit(fk_activation *a, const fk_request *request,
  * something to store; has_sent: it sent something else than its answer. snapshot: the state after it.
  * FK_E_OVERLOADED, FK_E_NOMEM: the activation is broken, because what was done cannot be stored.
  * FK_E_STATE: it was broken before. */
-typedef struct fk_turn {
+typedef struct fk_grain_turn {
     fk_request request;
     uint64_t low;
     bool is_single;
@@ -67,8 +67,8 @@ typedef struct fk_turn {
     fk_str answer;
     fk_str snapshot;
     fk_time wall;
-} fk_turn;
-FK_MUST_USE fk_err fk__activation_ran(fk_activation *a, const fk_turn *turn);
+} fk_grain_turn;
+FK_MUST_USE fk_err fk__activation_ran(fk_activation *a, const fk_grain_turn *turn);
 /* True: what was kept back may go out now. What has to be stored is a matter of is_dirty. */
 bool fk__activation_is_clean(const fk_activation *a);
 /* True: the next turn may be run before the store: same batch. */

@@ -373,12 +373,12 @@ bool fk__desk_answered(fk_desk *desk, fk_request request, fk_err err, void *answ
     return true;
 }
 
-void fk__desk_members_changed(fk_desk *desk, bool (*is_there)(void *ctx, fk_str id, uint64_t inc),
+void fk__desk_members_changed(fk_desk *desk, bool (*has_member)(void *ctx, fk_str id, uint64_t inc),
                               void *ctx, fk_time now)
 {
     for (fk_call *call = desk->first; call != NULL; call = call->next) {
         if (call->state != FK_CALL_SENT || call->authority.len == 0) continue;
-        if (is_there(ctx, call->authority, call->incarnation)) continue;
+        if (has_member(ctx, call->authority, call->incarnation)) continue;
         call->state = FK_CALL_WAITING;
         call->authority = (fk_str){ NULL, 0 };
         desk_set_due(desk, call, now);

@@ -107,8 +107,8 @@ void fk__desk_settled(fk_desk *desk, uint64_t ticket, const fk_resolution *resol
  * the caller's. A transient err without an answer means: try again. */
 bool fk__desk_answered(fk_desk *desk, fk_request request, fk_err err, void *answer, fk_time now);
 /* The view has changed: calls sent to those who are gone are to be tried again now, by
- * fk__desk_tick(). is_there(id, inc). */
-void fk__desk_members_changed(fk_desk *desk, bool (*is_there)(void *ctx, fk_str id, uint64_t inc),
+ * fk__desk_tick(). has_member(id, inc). */
+void fk__desk_members_changed(fk_desk *desk, bool (*has_member)(void *ctx, fk_str id, uint64_t inc),
                               void *ctx, fk_time now);
 /* Nobody waits for the answer of this one any more: (ours) it ends without one, FK_E_DEAD. */
 void fk__desk_cancel(fk_desk *desk, fk_request request, fk_time now);

@@ -8,14 +8,14 @@
  *   cluster.c     its life, and looking at it from any thread
  *   kinds.c       kinds of grains, and /user/KIND
  *   roll.c        the roll: which grains are active here, for senders, without a lock
- *   errand.c      a call as it travels: hot, straight to an active grain, or as an errand
+ *   mission.c      a call as it travels: hot, straight to an active grain, or as an mission
  *   grain.c       the actor that a grain is: turns, stores, answers
- *   conductor.c   /system/cluster, the actor that owns placement and desk; conductor_*.c what it does
+ *   steward.c   /system/cluster, the actor that owns placement and desk; steward_*.c what it does
  *   calling.c     fk_grain_tell() and its kin
  *
  * Pure and used by these: placement*.c, call.c, dedup.c, activation.c, rendezvous.c, telegram.c.
  *
- * Who may touch what: placement, desk and seats are the conductor's; a shell (the state of a grain's
+ * Who may touch what: placement, desk and seats are the steward's; a shell (the state of a grain's
  * actor) is that actor's; the roll, the lease word and what is under the lock are anybody's.
  */
 
@@ -24,8 +24,10 @@
 #include "cluster/telegram.h"
 #include "core/tray.h"
 #include "fraktor/cluster.h"
+#include "fraktor/registry.h"
+#include "fraktor/shutdown.h"
 
-typedef struct fk_conductor fk_conductor;
+typedef struct fk_steward fk_steward;
 typedef struct fk_seat fk_seat;
 typedef struct fk_shell fk_shell;
 
@@ -43,15 +45,15 @@ typedef struct fk_breed {
 /* The place of an active grain. The memory stays a seat until the cluster ends, and a seat that was
  * given up is not used again soon: a sender that found it in the roll may be slow. */
 struct fk_seat {
-    /* Readers of the roll; written by the conductor. */
+    /* Readers of the roll; written by the steward. */
     fk_half version; /* odd while it changes */
     fk_half id[4];
     fk_half slot, generation; /* of the actor */
     fk_word next;             /* in its bucket */
-    fk_half is_used;          /* since the conductor looked last; by anybody */
-    fk_half is_closing;       /* calls go back to the conductor; by the conductor */
+    fk_half is_used;          /* since the steward looked last; by anybody */
+    fk_half is_closing;       /* calls go back to the steward; by the steward */
 
-    /* The conductor's; what is above `gone` does not change while the actor lives. */
+    /* The steward's; what is above `gone` does not change while the actor lives. */
     fk_cluster *cluster;
     const fk_breed *breed;
     fk_grain_id grain;
@@ -86,7 +88,7 @@ typedef struct fk_roll {
     struct fk_seat_block *blocks;
 } fk_roll;
 
-/* What people see of a cluster, copied by the conductor, under the lock. */
+/* What people see of a cluster, copied by the steward, under the lock. */
 typedef struct fk_sight_of_cluster {
     fk_cluster_stats stats;
     unsigned char *view; /* block with members, kinds and texts */
@@ -101,7 +103,8 @@ struct fk_cluster {
     uint64_t origin;        /* of numbered calls */
     uint64_t origin_single; /* of calls that stay here */
     fk_word single_next;
-    fk_ref conductor;
+    fk_ref steward;
+    fk_steward *steward_state;
     fk_roll roll;
     fk_word breeds;   /* fk_breed, newest first; written under the lock */
     fk_word lease_ms; /* turns may begin until then, on the system's clock */
@@ -139,7 +142,7 @@ static inline uintptr_t fk__lease_of(fk_time at)
 /* Turns may begin. Modulo the width of a word, which is good for weeks. */
 static inline bool fk__lease_holds(const fk_cluster *cluster, fk_time now)
 {
-    /* Acquire: pairs with the conductor's release. An old value is smaller, and so safe. */
+    /* Acquire: pairs with the steward's release. An old value is smaller, and so safe. */
     uintptr_t until = fk__word_load(&cluster->lease_ms, FK_ACQUIRE);
     return (intptr_t)(until - fk__lease_of(now)) > 0;
 }
@@ -171,17 +174,17 @@ void fk__roll_fini(fk_roll *roll);
 FK_MUST_USE fk_err fk__seat_get(fk_roll *roll, fk_cluster *cluster, const fk_breed *breed,
                                 const fk_grain_key *key, fk_seat **out);
 void fk__seat_put(fk_roll *roll, fk_seat *seat);
-/* FK_E_NOMEM: it is not listed, and calls go by the conductor. */
+/* FK_E_NOMEM: it is not listed, and calls go by the steward. */
 fk_err fk__roll_add(fk_roll *roll, fk_seat *seat, fk_ref ref);
 void fk__roll_remove(fk_roll *roll, fk_seat *seat);
 /* Any thread. NULL: it is not listed, as far as can be seen. */
 fk_seat *fk__roll_find(const fk_roll *roll, fk_grain_id id, fk_ref *ref, uint32_t system);
 
-/* ---- errand.c */
+/* ---- mission.c */
 
 enum { FK_HOT_NODE = 1, FK_HOT_NUMBERED = 2, FK_HOT_ACK = 4, FK_HOT_BODY = 40 };
 
-/* A call on its way to an active grain, as a message. What is not handled goes back to the conductor,
+/* A call on its way to an active grain, as a message. What is not handled goes back to the steward,
  * whatever happens to the actor: that is its drop function. */
 typedef struct fk_hot {
     fk_seat *seat; /* NULL: it has been handled */
@@ -202,11 +205,11 @@ typedef struct fk_hot {
 } fk_hot;
 extern const fk_type fk__type_hot;
 
-/* A call that the conductor has to do with. */
-typedef struct fk_errand {
+/* A call that the steward has to do with. */
+typedef struct fk_mission {
     fk_call call; /* first */
     fk_cluster *cluster;
-    struct fk_errand *guest_next, **guest_link; /* of another node, and with a grain here */
+    struct fk_mission *guest_next, **guest_link; /* of another node, and with a grain here */
     fk_ref asker;       /* FK_REF_NONE: nobody; ours only */
     bool wants_answer;
     bool is_guest;
@@ -216,32 +219,32 @@ typedef struct fk_errand {
     size_t packed_size;
     fk_str origin_address; /* of another node's: in the block */
     size_t size;
-} fk_errand;
+} fk_mission;
 
-typedef struct fk_errand_message {
-    fk_errand *errand;
-} fk_errand_message;
-extern const fk_type fk__type_errand;
+typedef struct fk_mission_message {
+    fk_mission *mission;
+} fk_mission_message;
+extern const fk_type fk__type_mission;
 
 /* Who answers a call without saying anything. */
 extern const fk_type fk__type_ack;
 
-/* An errand with room for key, kind and so many bytes more. */
-FK_MUST_USE fk_err fk__errand_create(fk_cluster *cluster, const fk_grain_key *key, size_t more,
-                                     fk_errand **out);
-static inline char *fk__errand_more(fk_errand *errand)
+/* An mission with room for key, kind and so many bytes more. */
+FK_MUST_USE fk_err fk__mission_create(fk_cluster *cluster, const fk_grain_key *key, size_t more,
+                                     fk_mission **out);
+static inline char *fk__mission_more(fk_mission *mission)
 {
-    return (char *)(errand + 1) + errand->call.key.kind.len + errand->call.key.key.len;
+    return (char *)(mission + 1) + mission->call.key.kind.len + mission->call.key.key.len;
 }
-void fk__errand_destroy(fk_errand *errand);
-/* To the conductor; taken. Without one it ends. */
-void fk__errand_post(fk_errand *errand);
-/* The asker is told that there is no answer, or a dead letter says it. The errand stays. */
-void fk__errand_fail(fk_local *local, fk_errand *errand, fk_err err);
+void fk__mission_destroy(fk_mission *mission);
+/* To the steward; taken. Without one it ends. */
+void fk__mission_post(fk_mission *mission);
+/* The asker is told that there is no answer, or a dead letter says it. The mission stays. */
+void fk__mission_fail(fk_local *local, fk_mission *mission, fk_err err);
 /* As bytes, from the node, which is dropped. FK_E_NO_CODEC ... */
-FK_MUST_USE fk_err fk__errand_pack(fk_local *local, fk_errand *errand);
+FK_MUST_USE fk_err fk__mission_pack(fk_local *local, fk_mission *mission);
 /* A node of its own for whoever handles it. */
-FK_MUST_USE fk_err fk__errand_body(fk_local *local, fk_errand *errand, fk_node **out);
+FK_MUST_USE fk_err fk__mission_body(fk_local *local, fk_mission *mission, fk_node **out);
 
 /* Bytes for a message, and back. cargo->bytes is in memory from fk__mem_alloc(&sys->mem), of *size.
  * Without a codec, with is_local, the bytes as they are, for whoever has the same type. */
@@ -272,6 +275,14 @@ FK_MUST_USE fk_err fk__hot_send(fk_local *local, const fk_hot_call *call, fk_out
 /* The same with a node, which is taken, whatever happens. */
 fk_err fk__hot_send_node(fk_local *local, const fk_hot_call *call, fk_node *node);
 
+/* Of a call that does not leave this node. */
+static inline fk_request fk__single_request(fk_cluster *cluster)
+{
+    /* Relaxed: only a number, no two the same. */
+    return (fk_request){ cluster->origin_single,
+                         (uint64_t)fk__word_add(&cluster->single_next, 1, FK_RELAXED) + 1 };
+}
+
 /* ---- grain.c */
 
 /* The state of a grain's actor, with the user's behind it. record: what was loaded, or NULL. */
@@ -284,42 +295,42 @@ FK_MUST_USE fk_err fk__shell_create(fk_local *local, const fk_shell_start *start
 void fk__shell_destroy(fk_local *local, fk_shell *shell);
 void fk__shell_props(const fk_breed *breed, fk_props *out);
 
-/* What the conductor tells a grain's actor. */
+/* What the steward tells a grain's actor. */
 typedef struct fk_grain_order {
     fk_seat *seat;
     uint64_t version; /* of its row, before the first call; 0: end, when nothing is under way */
 } fk_grain_order;
 extern const fk_type fk__type_grain_order;
 
-/* ---- conductor_events.c */
+/* ---- steward_events.c */
 
 /* Tells whoever wants to know, as an event of the system. */
 void fk__placement_publish(fk_system *sys, fk_local *local, const fk_placement_event *event);
 
-/* ---- conductor.c */
+/* ---- steward.c */
 
-FK_MUST_USE fk_err fk__conductor_create(fk_cluster *cluster, uint64_t incarnation,
-                                        fk_time asked_at, fk_conductor **out);
-void fk__conductor_destroy(fk_conductor *conductor);
-fk_err fk__conductor_receive(fk_ctx *ctx, void *state, const fk_msg *msg);
-void fk__conductor_stop(fk_ctx *ctx, void *state);
+FK_MUST_USE fk_err fk__steward_create(fk_cluster *cluster, uint64_t incarnation,
+                                        fk_time asked_at, fk_steward **out);
+void fk__steward_destroy(fk_steward *steward);
+fk_err fk__steward_receive(fk_ctx *ctx, void *state, const fk_msg *msg);
+void fk__steward_stop(fk_ctx *ctx, void *state);
 
-typedef enum fk_conductor_task {
+typedef enum fk_steward_task {
     FK_TASK_LOOK = 0, /* something has happened: seats, the store */
     FK_TASK_KIND,     /* .breed is new */
     FK_TASK_DRAIN,
     FK_TASK_LEAVE,    /* drain, then leave */
     FK_TASK_NEWS      /* members may have changed */
-} fk_conductor_task;
+} fk_steward_task;
 
-typedef struct fk_conductor_order {
-    fk_conductor_task task;
+typedef struct fk_steward_order {
+    fk_steward_task task;
     const fk_breed *breed;
     fk_time limit; /* LEAVE: from now */
-} fk_conductor_order;
-extern const fk_type fk__type_conductor_order;
+} fk_steward_order;
+extern const fk_type fk__type_steward_order;
 
-fk_err fk__conductor_tell(fk_cluster *cluster, fk_conductor_task task, const fk_breed *breed);
-fk_err fk__conductor_leave(fk_cluster *cluster, fk_time limit);
+fk_err fk__steward_tell(fk_cluster *cluster, fk_steward_task task, const fk_breed *breed);
+fk_err fk__steward_leave(fk_cluster *cluster, fk_time limit);
 
 #endif /* FK_CLUSTER_CLUSTER_H */

@@ -200,12 +200,12 @@ fk_err fk__dedup_note(fk_dedup *dedup, fk_request request, bool is_single, fk_st
 
 typedef bool dedup_forget_fn(const fk_dedup_entry *entry, uint64_t bound);
 
-static void dedup_forget(fk_dedup *dedup, fk_dedup_origin *origin, dedup_forget_fn *is_over,
+static void dedup_forget(fk_dedup *dedup, fk_dedup_origin *origin, dedup_forget_fn *is_done,
                          uint64_t bound)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < origin->count; i++) {
-        if (is_over(&origin->entry[i], bound)) {
+        if (is_done(&origin->entry[i], bound)) {
             dedup_drop_answer(dedup, &origin->entry[i]);
         } else {
             origin->entry[kept++] = origin->entry[i];
@@ -245,11 +245,11 @@ void fk__dedup_settle(fk_dedup *dedup, uint64_t number, uint64_t low, fk_time wa
 }
 
 /* Every origin is looked at by itself; the ones that say nothing afterwards go. */
-static void dedup_forget_all(fk_dedup *dedup, dedup_forget_fn *is_over, uint64_t bound)
+static void dedup_forget_all(fk_dedup *dedup, dedup_forget_fn *is_done, uint64_t bound)
 {
     for (fk_dedup_origin **at = &dedup->origins; *at != NULL;) {
         fk_dedup_origin *origin = *at;
-        dedup_forget(dedup, origin, is_over, bound);
+        dedup_forget(dedup, origin, is_done, bound);
         if (origin->count == 0 && origin->low == 0) {
             dedup_drop_origin(dedup, at);
         } else {

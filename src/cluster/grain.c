@@ -6,7 +6,7 @@
  * store, so that a grain with many callers needs few stores.
  *
  * Calls that were run and not stored yet are kept (batch): if the store fails nobody was told anything,
- * and they go back to the conductor as if they had never been here.
+ * and they go back to the steward as if they had never been here.
  */
 
 #include "cluster/shell.h"
@@ -50,7 +50,7 @@ static void batch_end(fk_ctx *ctx, fk_shell *shell, bool is_stored)
         if (is_stored)
             hot_done(local, hot);
         else
-            fk__type_hot.drop(hot); /* back to the conductor */
+            fk__type_hot.drop(hot); /* back to the steward */
         node->flags |= FK_NODE_MOVED;
         node->flags &= (uint8_t)~FK_NODE_LIVE;
         if (&node->link != ctx->cell->head && node != ctx->node) fk__node_free(&local->cache, node);
@@ -397,7 +397,7 @@ void fk__shell_stop(fk_ctx *ctx, void *state)
     uintptr_t first = fk__word_load(&cluster->gone, FK_RELAXED);
     do {
         seat->gone = (fk_seat *)first;
-        /* Release pairs with the conductor's swap: it sees what is written of the seat. */
+        /* Release pairs with the steward's swap: it sees what is written of the seat. */
     } while (!fk__word_cas(&cluster->gone, &first, (uintptr_t)seat, FK_RELEASE));
-    if (first == 0) (void)fk__conductor_tell(cluster, FK_TASK_LOOK, NULL);
+    if (first == 0) (void)fk__steward_tell(cluster, FK_TASK_LOOK, NULL);
 }

@@ -5,7 +5,7 @@
 /*
  * Jobs: what the cluster wants from the store, and how it is done by somebody else's threads.
  *
- * A job is made by an actor of the cluster (the conductor, a grain), goes to the driver, and comes
+ * A job is made by an actor of the cluster (the steward, a grain), goes to the driver, and comes
  * back to that actor as an fk_store_job_done message, once. Everything that the operation points to
  * lies in the job's own block or in memory that op.room() gave, which goes with it.
  */

@@ -94,7 +94,7 @@ fk_err fk__answer_unpack(fk_cluster *cluster, fk_local *local, fk_str bytes, fk_
     if (cargo.serializer != SERIALIZER_OWN) return fk__cargo_open(cluster, local, &cargo, out);
     const fk_type *type = type_known(cluster, cargo.manifest, cargo.bytes.len);
     if (type == NULL) return FK_E_NO_CODEC;
-    fk_payload *payload; /* aligned as any struct wants it */
+    fk_payload *payload = NULL; /* aligned as any struct wants it */
     FK_TRY(fk__payload_create(&local->cache, cluster->sys, type, cargo.bytes.len, &payload));
     memcpy(payload->data, cargo.bytes.ptr, cargo.bytes.len);
     *out = fk__node_create(&local->cache, (fk_out){ &fk_type_payload, payload });

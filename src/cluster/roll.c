@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The roll has one writer, the conductor, and any number of readers that take no lock. A reader may
+ * The roll has one writer, the steward, and any number of readers that take no lock. A reader may
  * miss a seat that is there, because the table grows, or a chain changes under it; then the call goes
- * by the conductor, who knows. It never takes one for another: a seat's version is odd while it
+ * by the steward, who knows. It never takes one for another: a seat's version is odd while it
  * changes, and must be the same before and after it was read. Memory never becomes anything else, so
  * whatever a slow reader follows is a seat.
  */
 
 #include "cluster/cluster.h"
 
-enum { BUCKETS_MIN = 256, SEATS_AT_ONCE = 64, SEATS_REST = 65536, CHAIN_MOST = 64 };
+enum { ROLL_MIN = 256, SEATS_AT_ONCE = 64, SEATS_REST = 65536, CHAIN_MOST = 64 };
 
 typedef struct fk_seat_block {
     struct fk_seat_block *next;
@@ -38,7 +38,7 @@ fk_err fk__roll_init(fk_roll *roll, fk_mem *mem)
     fk_roll_table *table;
     *roll = (fk_roll){ .mem = mem };
     roll->free_last = &roll->free_first;
-    FK_TRY(roll_make(roll, BUCKETS_MIN, &table));
+    FK_TRY(roll_make(roll, ROLL_MIN, &table));
     fk__word_init(&roll->table, (uintptr_t)table);
     return FK_OK;
 }

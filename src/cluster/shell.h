@@ -31,7 +31,7 @@ FK_MUST_USE fk_err fk__shell_snapshot(fk_shell *shell, fk_str *out, unsigned cha
                                       size_t *size);
 /* Begins a store, or the removal of the row. */
 FK_MUST_USE fk_err fk__shell_store(fk_ctx *ctx, fk_shell *shell);
-/* Tells of a grain, as the conductor does. */
+/* Tells of a grain, as the steward does. */
 void fk__grain_event(const fk_seat *seat, fk_local *local, fk_placement_event_kind kind);
 
 fk_err fk__shell_receive(fk_ctx *ctx, void *state, const fk_msg *msg);

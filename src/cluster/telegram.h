@@ -3,7 +3,7 @@
 #define FK_CLUSTER_TELEGRAM_H
 
 /*
- * Telegrams: what the conductors of two nodes say to each other, as bytes of one message
+ * Telegrams: what the stewards of two nodes say to each other, as bytes of one message
  * (FK_SERIALIZER_CLUSTER). Views into the bytes; what comes in is checked before it is believed.
  */
 

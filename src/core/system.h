@@ -76,7 +76,7 @@ typedef struct fk_remote_ops {
 /* What the core wants from the cluster, the part above remoting. Filled when a cluster is joined. */
 typedef struct fk_cluster_ops {
     fk_word ctx;    /* struct fk_cluster; 0: none */
-    fk_ref conductor; /* who may be spoken to by other nodes, though it is below /system */
+    fk_ref steward; /* who may be spoken to by other nodes, though it is below /system */
     /* With the system: nothing runs any more. First what runs beside it ends; then, when no message is
      * left, the memory goes. */
     void (*close)(struct fk_cluster *cluster);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A call has one of two forms. Hot: a message to the actor of an active grain, of one block, with the
- * user's message inside when that is small. Errand: a block of its own that the conductor has to do
- * with. A hot call that nobody handles, because the actor has ended or ends, becomes an errand again by
+ * user's message inside when that is small. Mission: a block of its own that the steward has to do
+ * with. A hot call that nobody handles, because the actor has ended or ends, becomes an mission again by
  * its drop function, wherever it was; so a grain may end at any time, and no call is lost with it.
  */
 
@@ -12,62 +12,62 @@
 
 _Static_assert(sizeof(void *) != 8 || sizeof(fk_hot) == FK_INLINE_MAX, "a hot call is one block");
 
-/* ---- errands ---------------------------------------------------------------------------------------- */
+/* ---- missions ---------------------------------------------------------------------------------------- */
 
-fk_err fk__errand_create(fk_cluster *cluster, const fk_grain_key *key, size_t more,
-                         fk_errand **out)
+fk_err fk__mission_create(fk_cluster *cluster, const fk_grain_key *key, size_t more,
+                         fk_mission **out)
 {
-    size_t size = sizeof(fk_errand) + key->kind.len + key->key.len + more;
+    size_t size = sizeof(fk_mission) + key->kind.len + key->key.len + more;
     void *memory;
     FK_TRY(fk__mem_alloc(&cluster->sys->mem, size, FK_SITE("call of a grain"), &memory));
-    fk_errand *errand = memory;
-    memset(errand, 0, sizeof(*errand));
-    char *text = (char *)(errand + 1);
+    fk_mission *mission = memory;
+    memset(mission, 0, sizeof(*mission));
+    char *text = (char *)(mission + 1);
     memcpy(text, key->kind.ptr, key->kind.len);
     memcpy(text + key->kind.len, key->key.ptr, key->key.len);
-    errand->call.due = FK_DEADLINE_INIT;
-    errand->call.key = (fk_grain_key){ { text, key->kind.len },
+    mission->call.due = FK_DEADLINE_INIT;
+    mission->call.key = (fk_grain_key){ { text, key->kind.len },
                                        { text + key->kind.len, key->key.len },
                                        key->id };
-    errand->cluster = cluster;
-    errand->size = size;
-    *out = errand;
+    mission->cluster = cluster;
+    mission->size = size;
+    *out = mission;
     return FK_OK;
 }
 
-static void errand_node_drop(fk_local *local, fk_node *node)
+static void mission_node_drop(fk_local *local, fk_node *node)
 {
     if (node == NULL) return;
     fk__node_drop_contents(&local->cache, node);
     fk__node_free(&local->cache, node);
 }
 
-void fk__errand_destroy(fk_errand *errand)
+void fk__mission_destroy(fk_mission *mission)
 {
-    fk_system *sys = errand->cluster->sys;
-    if (errand->body != NULL) {
+    fk_system *sys = mission->cluster->sys;
+    if (mission->body != NULL) {
         fk_local *local = fk__local_enter(sys);
-        errand_node_drop(local, errand->body);
+        mission_node_drop(local, mission->body);
         fk__local_leave(local);
     }
-    fk__mem_free(&sys->mem, errand->packed, errand->packed_size);
-    fk__mem_free(&sys->mem, errand, errand->size);
+    fk__mem_free(&sys->mem, mission->packed, mission->packed_size);
+    fk__mem_free(&sys->mem, mission, mission->size);
 }
 
-void fk__errand_fail(fk_local *local, fk_errand *errand, fk_err err)
+void fk__mission_fail(fk_local *local, fk_mission *mission, fk_err err)
 {
-    if (fk__ask_is(local->sys, errand->asker)) {
-        fk__ask_end(local, errand->asker, err);
+    if (fk__ask_is(local->sys, mission->asker)) {
+        fk__ask_end(local, mission->asker, err);
         return;
     }
-    if (errand->wants_answer && errand->body == NULL) return; /* the asker has gone */
-    fk_msg msg = { .type = &fk_type_bytes, .data = errand->cargo.bytes.ptr,
-                   .len = errand->cargo.bytes.len };
-    if (errand->body != NULL) fk__node_view(errand->body, local->system, &msg);
+    if (mission->wants_answer && mission->body == NULL) return; /* the asker has gone */
+    fk_msg msg = { .type = &fk_type_bytes, .data = mission->cargo.bytes.ptr,
+                   .len = mission->cargo.bytes.len };
+    if (mission->body != NULL) fk__node_view(mission->body, local->system, &msg);
     fk_dead_letter letter = { .reason = err == FK_E_STOPPING ? FK_REASON_SYSTEM_STOPPING
                                                              : FK_REASON_NO_RECEIVER,
-                              .path = errand->call.key.kind,
-                              .sender = errand->asker,
+                              .path = mission->call.key.kind,
+                              .sender = mission->asker,
                               .type = msg.type,
                               .data = msg.data,
                               .len = msg.len,
@@ -75,27 +75,27 @@ void fk__errand_fail(fk_local *local, fk_errand *errand, fk_err err)
     fk__dead_report(local, &letter);
 }
 
-static void errand_drop(void *message)
+static void mission_drop(void *message)
 {
-    fk_errand *errand = ((fk_errand_message *)message)->errand;
-    fk_local *local = fk__local_enter(errand->cluster->sys);
-    fk__errand_fail(local, errand, FK_E_STOPPING);
+    fk_mission *mission = ((fk_mission_message *)message)->mission;
+    fk_local *local = fk__local_enter(mission->cluster->sys);
+    fk__mission_fail(local, mission, FK_E_STOPPING);
     fk__local_leave(local);
-    fk__errand_destroy(errand);
+    fk__mission_destroy(mission);
 }
 
-const fk_type fk__type_errand = { "fk_grain_errand", sizeof(fk_errand_message),
-                                  (uint32_t) _Alignof(fk_errand_message) | FK_TYPE_QUIET,
-                                  errand_drop };
+const fk_type fk__type_mission = { "fk_grain_mission", sizeof(fk_mission_message),
+                                  (uint32_t) _Alignof(fk_mission_message) | FK_TYPE_QUIET,
+                                  mission_drop };
 const fk_type fk__type_ack = { "fk_grain_ack", sizeof(uint32_t),
                                (uint32_t) _Alignof(uint32_t) | FK_TYPE_QUIET, NULL };
 
-void fk__errand_post(fk_errand *errand)
+void fk__mission_post(fk_mission *mission)
 {
-    fk_errand_message message = { errand };
+    fk_mission_message message = { mission };
     /* Undelivered, it is dropped, and so ends. */
-    (void)fk_send(errand->cluster->sys, errand->cluster->conductor,
-                  (fk_out){ &fk__type_errand, &message });
+    (void)fk_send(mission->cluster->sys, mission->cluster->steward,
+                  (fk_out){ &fk__type_mission, &message });
 }
 
 /* ---- cargo: the user's messages as bytes ---------------------------------------------------------------- */
@@ -173,23 +173,23 @@ fk_err fk__cargo_open(fk_cluster *cluster, fk_local *local, const fk_cargo *carg
     return *out != NULL ? FK_OK : local->cache.err;
 }
 
-fk_err fk__errand_pack(fk_local *local, fk_errand *errand)
+fk_err fk__mission_pack(fk_local *local, fk_mission *mission)
 {
     fk_msg msg;
-    if (errand->body == NULL) return FK_OK;
-    fk__node_view(errand->body, local->system, &msg);
-    FK_TRY(fk__cargo_pack(errand->cluster, &msg, &errand->cargo, &errand->packed,
-                          &errand->packed_size));
-    errand_node_drop(local, errand->body);
-    errand->body = NULL;
+    if (mission->body == NULL) return FK_OK;
+    fk__node_view(mission->body, local->system, &msg);
+    FK_TRY(fk__cargo_pack(mission->cluster, &msg, &mission->cargo, &mission->packed,
+                          &mission->packed_size));
+    mission_node_drop(local, mission->body);
+    mission->body = NULL;
     return FK_OK;
 }
 
-fk_err fk__errand_body(fk_local *local, fk_errand *errand, fk_node **out)
+fk_err fk__mission_body(fk_local *local, fk_mission *mission, fk_node **out)
 {
-    if (errand->body == NULL) return fk__cargo_open(errand->cluster, local, &errand->cargo, out);
-    *out = errand->body;
-    errand->body = NULL;
+    if (mission->body == NULL) return fk__cargo_open(mission->cluster, local, &mission->cargo, out);
+    *out = mission->body;
+    mission->body = NULL;
     return FK_OK;
 }
 
@@ -230,7 +230,7 @@ fk_err fk__hot_send(fk_local *local, const fk_hot_call *call, fk_out msg)
     if (!hot_fits(msg.type)) {
         fk_node *node = fk__node_create(&local->cache, msg);
         if (node == NULL) return local->cache.err;
-        (void)fk__hot_send_node(local, call, node); /* what fails goes back to the conductor */
+        (void)fk__hot_send_node(local, call, node); /* what fails goes back to the steward */
         return FK_OK;
     }
     fk_hot hot;
@@ -254,40 +254,40 @@ static fk_err hot_key(const fk_hot *hot, char *buf, fk_grain_key *out)
     return fk__half_load(&seat->turn, FK_ACQUIRE) == hot->turn ? FK_OK : FK_E_DEAD;
 }
 
-static fk_err hot_errand(fk_local *local, const fk_hot *hot, fk_errand **out)
+static fk_err hot_mission(fk_local *local, const fk_hot *hot, fk_mission **out)
 {
     char buf[FK_GRAIN_KEY_MAX];
     fk_grain_key key;
-    fk_errand *errand;
+    fk_mission *mission;
     fk_cluster *cluster = hot->seat->cluster;
     FK_TRY(hot_key(hot, buf, &key));
-    FK_TRY(fk__errand_create(cluster, &key, 0, &errand));
-    errand->call.is_ours = true;
-    errand->call.request = (fk_request){ hot->origin, hot->seq };
-    errand->call.deadline =
+    FK_TRY(fk__mission_create(cluster, &key, 0, &mission));
+    mission->call.is_ours = true;
+    mission->call.request = (fk_request){ hot->origin, hot->seq };
+    mission->call.deadline =
         fk__time_add(fk__system_now(local->sys), cluster->config.call_timeout);
-    errand->asker = (fk_ref){ hot->asker_slot, hot->asker_generation,
+    mission->asker = (fk_ref){ hot->asker_slot, hot->asker_generation,
                               hot->asker_generation != 0 ? local->system : 0 };
-    errand->wants_answer = hot->asker_generation != 0;
+    mission->wants_answer = hot->asker_generation != 0;
     fk_node *node = (hot->flags & FK_HOT_NODE) != 0
                         ? hot->body.far.node
                         : fk__node_create(&local->cache, (fk_out){ hot->type, hot->body.bytes });
     if (node == NULL) {
-        fk__errand_destroy(errand);
+        fk__mission_destroy(mission);
         return FK_E_NOMEM;
     }
-    errand->body = node;
-    *out = errand;
+    mission->body = node;
+    *out = mission;
     return FK_OK;
 }
 
 /* Nobody has handled it. A numbered call is with its origin, who has kept it: that one is told to try
- * again. Any other goes to the conductor. */
+ * again. Any other goes to the steward. */
 static void hot_drop(void *message)
 {
     fk_hot *hot = message;
     fk_seat *seat = hot->seat;
-    fk_errand *errand = NULL;
+    fk_mission *mission = NULL;
     if (seat == NULL) return;
     hot->seat = NULL;
     fk_cluster *cluster = seat->cluster;
@@ -298,13 +298,13 @@ static void hot_drop(void *message)
     fk_err err = FK_E_NOT_READY;
     fk_hot again = *hot;
     again.seat = seat;
-    if (!is_over && !is_numbered) err = hot_errand(local, &again, &errand);
-    if (errand == NULL) {
+    if (!is_over && !is_numbered) err = hot_mission(local, &again, &mission);
+    if (mission == NULL) {
         fk__ask_end(local, asker, is_over ? FK_E_STOPPING : err);
-        if ((hot->flags & FK_HOT_NODE) != 0) errand_node_drop(local, hot->body.far.node);
+        if ((hot->flags & FK_HOT_NODE) != 0) mission_node_drop(local, hot->body.far.node);
     }
     fk__local_leave(local);
-    if (errand != NULL) fk__errand_post(errand);
+    if (mission != NULL) fk__mission_post(mission);
 }
 
 const fk_type fk__type_hot = { "fk_grain_call", sizeof(fk_hot),

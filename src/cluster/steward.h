@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#ifndef FK_CLUSTER_CONDUCTOR_H
-#define FK_CLUSTER_CONDUCTOR_H
+#ifndef FK_CLUSTER_STEWARD_H
+#define FK_CLUSTER_STEWARD_H
 
 /*
- * The conductor, /system/cluster: the one actor that decides. It owns placement and desk, and does what
- * they say. conductor.c is its life and its messages; the rest:
+ * The steward, /system/cluster: the one actor that decides. It owns placement and desk, and does what
+ * they say. steward.c is its life and its messages; the rest:
  *
- *   conductor_acts.c    commands of placement: jobs for the store, actors that begin and end
- *   conductor_calls.c   what the desk wants: calls to grains here, to other nodes, and their ends
- *   conductor_events.c  what is told to the event stream
- *   conductor_view.c    membership: joining, kinds, views, leaving
+ *   steward_acts.c    commands of placement: jobs for the store, actors that begin and end
+ *   steward_calls.c   what the desk wants: calls to grains here, to other nodes, and their ends
+ *   steward_events.c  what is told to the event stream
+ *   steward_view.c    membership: joining, kinds, views, leaving
  *
  * Placement and desk call back while they work, and must not be called then; so what has to be told to
  * them is put on a list (echoes) and told when they have returned.
@@ -45,7 +45,7 @@ typedef struct fk_ensuring {
 /* Another node. */
 typedef struct fk_peer_node {
     struct fk_peer_node *next;
-    fk_ref conductor;
+    fk_ref steward;
     uint32_t id_len, address_len;
     uint64_t incarnation; /* that was met last by the view */
     size_t size;
@@ -56,10 +56,10 @@ typedef struct fk_peer_node {
 typedef struct fk_guest_call {
     struct fk_guest_call *next, **link;
     fk_request request;
-    fk_errand *errand; /* of another node; NULL: ours, with the desk */
+    fk_mission *mission; /* of another node; NULL: ours, with the desk */
 } fk_guest_call;
 
-struct fk_conductor {
+struct fk_steward {
     fk_cluster *cluster;
     fk_mem *mem;
     fk_placement *placement;
@@ -87,61 +87,65 @@ struct fk_conductor {
     fk_cluster_stats stats;
 };
 
-/* ---- conductor.c */
+/* ---- steward.c */
 
-void fk__conductor_echo(fk_conductor *c, const fk_echo *echo);
-static inline fk_local *fk__conductor_local(const fk_conductor *c)
+void fk__steward_echo(fk_steward *c, const fk_echo *echo);
+static inline fk_local *fk__steward_local(const fk_steward *c)
 {
     return &fk__ctx_worker(c->ctx)->local;
 }
 /* Something is due then. */
-static inline void fk__conductor_due(fk_time *slot, fk_time at)
+static inline void fk__steward_due(fk_time *slot, fk_time at)
 {
     if (at < *slot) *slot = at;
 }
 
-/* ---- conductor_acts.c */
+/* ---- steward_acts.c */
 
-void fk__conductor_command(void *ctx, const fk_placement_command *command);
+void fk__steward_command(void *ctx, const fk_placement_command *command);
 /* A job of placement has come back; is_kept: its record is needed still. */
-void fk__conductor_done(fk_conductor *c, fk_store_job *job, bool *is_kept);
-void fk__conductor_discard(void *ctx, void *record);
+void fk__steward_done(fk_steward *c, fk_store_job *job, bool *is_kept);
+void fk__steward_discard(void *ctx, void *record);
 /* Actors that have ended, and those whose names may be free now. */
-void fk__conductor_gone(fk_conductor *c);
-void fk__conductor_ensure_again(fk_conductor *c);
+void fk__steward_gone(fk_steward *c);
+void fk__steward_ensure_again(fk_steward *c);
 /* Marks those that were used. */
-void fk__conductor_sweep(fk_conductor *c);
+void fk__steward_sweep(fk_steward *c);
 /* A job about the member itself or slots. */
-FK_MUST_USE fk_err fk__conductor_job(fk_conductor *c, fk_store_verb verb, size_t extra,
+FK_MUST_USE fk_err fk__steward_job(fk_steward *c, fk_store_verb verb, size_t extra,
                                      fk_store_job **out);
-void fk__conductor_submit(fk_conductor *c, fk_store_job *job);
+void fk__steward_submit(fk_steward *c, fk_store_job *job);
 
-/* ---- conductor_calls.c */
+/* ---- steward_calls.c */
 
-FK_MUST_USE fk_err fk__conductor_desk(fk_conductor *c);
-void fk__conductor_settled(void *ctx, uint64_t ticket, const fk_resolution *resolution);
-void fk__conductor_telegram(fk_conductor *c, fk_str bytes);
-void fk__conductor_answer(fk_conductor *c, const fk_answer *answer, fk_node *node);
-/* To the conductor of another node. claims: of MOVED. */
-fk_err fk__conductor_wire(fk_conductor *c, fk_ref to, const fk_telegram *telegram,
+FK_MUST_USE fk_err fk__steward_desk(fk_steward *c);
+void fk__steward_settled(void *ctx, uint64_t ticket, const fk_resolution *resolution);
+void fk__steward_telegram(fk_steward *c, fk_str bytes);
+void fk__steward_answer(fk_steward *c, const fk_answer *answer, fk_node *node);
+/* To the steward of another node. claims: of MOVED. */
+fk_err fk__steward_wire(fk_steward *c, fk_ref to, const fk_telegram *telegram,
                           const fk_slot_claim *claims);
-FK_MUST_USE fk_err fk__conductor_peer(fk_conductor *c, fk_str id, fk_str address,
+FK_MUST_USE fk_err fk__steward_peer(fk_steward *c, fk_str id, fk_str address,
                                       fk_peer_node **out);
-void fk__conductor_calls_end(fk_conductor *c);
+void fk__steward_calls_end(fk_steward *c);
 
-/* ---- conductor_events.c */
+/* ---- steward_events.c */
 
-void fk__conductor_event(void *ctx, const fk_placement_event *event);
+void fk__steward_event(void *ctx, const fk_placement_event *event);
+void fk__steward_say(fk_steward *c, fk_level level, const char *what, fk_err err, const char *why);
 
-/* ---- conductor_view.c */
+/* ---- steward_view.c */
 
 /* Jobs of membership; false: it is none of these. */
-bool fk__conductor_membership_done(fk_conductor *c, const fk_store_job *job);
-void fk__conductor_membership_tick(fk_conductor *c);
-void fk__conductor_kind(fk_conductor *c, const fk_breed *breed);
-void fk__conductor_news(fk_conductor *c);
+bool fk__steward_membership_done(fk_steward *c, const fk_store_job *job);
+void fk__steward_membership_tick(fk_steward *c);
+void fk__steward_kind(fk_steward *c, const fk_breed *breed);
+void fk__steward_news(fk_steward *c);
 /* What people see. */
-void fk__conductor_show(fk_conductor *c);
-void fk__conductor_show_members(fk_conductor *c);
+void fk__steward_show(fk_steward *c);
+void fk__steward_show_members(fk_steward *c);
+/* A view in one block, of fk__view_size(). */
+size_t fk__view_size(const fk_view *view);
+void fk__view_copy(const fk_view *view, void *block, fk_view *out);
 
-#endif /* FK_CLUSTER_CONDUCTOR_H */
+#endif /* FK_CLUSTER_STEWARD_H */

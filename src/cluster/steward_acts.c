@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "cluster/conductor.h"
+#include "cluster/steward.h"
 
 #include "core/path.h"
 #include "core/send.h"
@@ -16,7 +16,7 @@ static char *act_text(char *at, fk_str from, fk_str *to)
     return at + from.len;
 }
 
-fk_err fk__conductor_job(fk_conductor *c, fk_store_verb verb, size_t extra, fk_store_job **out)
+fk_err fk__steward_job(fk_steward *c, fk_store_verb verb, size_t extra, fk_store_job **out)
 {
     fk_str id = fk__cluster_id(c->cluster);
     FK_TRY(fk__store_job_create(c->cluster->sys, extra, out));
@@ -28,19 +28,19 @@ fk_err fk__conductor_job(fk_conductor *c, fk_store_verb verb, size_t extra, fk_s
     return FK_OK;
 }
 
-void fk__conductor_submit(fk_conductor *c, fk_store_job *job)
+void fk__steward_submit(fk_steward *c, fk_store_job *job)
 {
-    job->to = c->cluster->conductor;
+    job->to = c->cluster->steward;
     job->asked_at = c->now;
     c->cluster->port.submit(c->cluster->port.ctx, job);
 }
 
 /* Claims, the kind and who gets them lie behind the job. */
-static fk_err act_slots(fk_conductor *c, const fk_placement_command *command, fk_store_verb verb)
+static fk_err act_slots(fk_steward *c, const fk_placement_command *command, fk_store_verb verb)
 {
     size_t claims = command->slot_count * sizeof(fk_slot_claim);
     fk_store_job *job;
-    FK_TRY(fk__conductor_job(c, verb, claims + command->slot_kind.len + command->to.len, &job));
+    FK_TRY(fk__steward_job(c, verb, claims + command->slot_kind.len + command->to.len, &job));
     fk_slot_claim *own = fk__store_job_extra(job);
     for (uint32_t i = 0; i < command->slot_count; i++) {
         own[i] = (fk_slot_claim){ .slot = command->slots[i].slot,
@@ -54,11 +54,11 @@ static fk_err act_slots(fk_conductor *c, const fk_placement_command *command, fk
     job->op.claim_count = command->slot_count;
     job->op.request_id = command->request_id;
     job->tag[0] = (uint64_t)command->kind;
-    fk__conductor_submit(c, job);
+    fk__steward_submit(c, job);
     return FK_OK;
 }
 
-static fk_err act_row(fk_conductor *c, const fk_placement_command *command, fk_store_verb verb)
+static fk_err act_row(fk_steward *c, const fk_placement_command *command, fk_store_verb verb)
 {
     const fk_store_job *loaded = command->record;
     fk_str snapshot = { NULL, 0 }, dedup = { NULL, 0 };
@@ -69,7 +69,7 @@ static fk_err act_row(fk_conductor *c, const fk_placement_command *command, fk_s
     }
     size_t extra = command->key.kind.len + command->key.key.len + command->fence.holder.len +
                    snapshot.len + dedup.len + 1;
-    FK_TRY(fk__conductor_job(c, verb, extra, &job));
+    FK_TRY(fk__steward_job(c, verb, extra, &job));
     fk_store_op *op = &job->op;
     char *at = fk__store_job_extra(job);
     at = act_text(at, command->key.kind, &op->key.kind);
@@ -87,17 +87,17 @@ static fk_err act_row(fk_conductor *c, const fk_placement_command *command, fk_s
     op->request[1] = command->request_id;
     job->context = (void *)(uintptr_t)command->pid;
     job->tag[0] = (uint64_t)command->kind;
-    fk__conductor_submit(c, job);
+    fk__steward_submit(c, job);
     return FK_OK;
 }
 
-static fk_err act_renew(fk_conductor *c, const fk_placement_command *command)
+static fk_err act_renew(fk_steward *c, const fk_placement_command *command)
 {
     fk_store_job *job;
-    FK_TRY(fk__conductor_job(c, FK_STORE_RENEW, 0, &job));
+    FK_TRY(fk__steward_job(c, FK_STORE_RENEW, 0, &job));
     job->op.request_id = command->request_id;
     job->tag[0] = (uint64_t)command->kind;
-    fk__conductor_submit(c, job);
+    fk__steward_submit(c, job);
     return FK_OK;
 }
 
@@ -121,10 +121,10 @@ static fk_str seat_name(const fk_seat *seat, char room[40])
 }
 
 /* FK_E_NAME_TAKEN: its predecessor is not quite gone. */
-static fk_err seat_spawn(fk_conductor *c, fk_seat *seat, uint64_t incarnation, const fk_store_job *loaded)
+static fk_err seat_spawn(fk_steward *c, fk_seat *seat, uint64_t incarnation, const fk_store_job *loaded)
 {
     char room[40];
-    fk_local *local = fk__conductor_local(c);
+    fk_local *local = fk__steward_local(c);
     const fk_shell_start start = { seat, incarnation, loaded != NULL ? &loaded->op.record : NULL };
     fk_shell *shell;
     FK_TRY(fk__shell_create(local, &start, &shell));
@@ -140,21 +140,21 @@ static fk_err seat_spawn(fk_conductor *c, fk_seat *seat, uint64_t incarnation, c
     return FK_OK;
 }
 
-static void seat_give_up(fk_conductor *c, fk_seat *seat)
+static void seat_give_up(fk_steward *c, fk_seat *seat)
 {
     fk__mem_lock(c->mem, &c->cluster->lock);
     fk__seat_put(&c->cluster->roll, seat);
     fk__mem_unlock(c->mem, &c->cluster->lock);
 }
 
-static void ensured(fk_conductor *c, uint64_t request_id, fk_seat *seat, fk_err err)
+static void ensured(fk_steward *c, uint64_t request_id, fk_seat *seat, fk_err err)
 {
     fk_echo echo = { .kind = FK_ECHO_ENSURED, .number = request_id, .seat = seat, .err = err };
     if (err != FK_OK && err != FK_E_CORRUPT && err != FK_E_NOMEM) echo.err = FK_E_ACTIVATION;
-    fk__conductor_echo(c, &echo);
+    fk__steward_echo(c, &echo);
 }
 
-static void ensure_later(fk_conductor *c, const fk_placement_command *command, fk_seat *seat)
+static void ensure_later(fk_steward *c, const fk_placement_command *command, fk_seat *seat)
 {
     void *memory;
     fk_err err = fk__mem_alloc(c->mem, sizeof(fk_ensuring), FK_SITE("grain to be"), &memory);
@@ -173,7 +173,7 @@ static void ensure_later(fk_conductor *c, const fk_placement_command *command, f
     c->ensuring = e;
 }
 
-static void act_ensure(fk_conductor *c, const fk_placement_command *command)
+static void act_ensure(fk_steward *c, const fk_placement_command *command)
 {
     fk_cluster *cluster = c->cluster;
     const fk_breed *breed = fk__breed_find(cluster, command->key.kind);
@@ -196,7 +196,7 @@ static void act_ensure(fk_conductor *c, const fk_placement_command *command)
     ensured(c, command->request_id, err == FK_OK ? seat : NULL, err);
 }
 
-void fk__conductor_ensure_again(fk_conductor *c)
+void fk__steward_ensure_again(fk_steward *c)
 {
     fk_ensuring **link = &c->ensuring;
     while (*link != NULL) {
@@ -214,7 +214,7 @@ void fk__conductor_ensure_again(fk_conductor *c)
 }
 
 /* Placement goes on without it: nobody has the record any more. */
-static void ensure_cancel(fk_conductor *c, uint64_t request_id)
+static void ensure_cancel(fk_steward *c, uint64_t request_id)
 {
     for (fk_ensuring **link = &c->ensuring; *link != NULL; link = &(*link)->next) {
         fk_ensuring *e = *link;
@@ -227,13 +227,13 @@ static void ensure_cancel(fk_conductor *c, uint64_t request_id)
 }
 
 /* Its calls come back; it ends when what is under way is done. If it cannot be told, it is stopped. */
-static void act_stop(fk_conductor *c, const fk_placement_command *command)
+static void act_stop(fk_steward *c, const fk_placement_command *command)
 {
     fk_seat *seat = (fk_seat *)(uintptr_t)command->pid;
     if (seat == NULL) {
         ensure_cancel(c, command->request_id);
         fk_echo echo = { .kind = FK_ECHO_STOPPED, .grain = command->key.id };
-        fk__conductor_echo(c, &echo);
+        fk__steward_echo(c, &echo);
         return;
     }
     fk_grain_order order = { seat, 0 };
@@ -243,12 +243,12 @@ static void act_stop(fk_conductor *c, const fk_placement_command *command)
     fk__mem_unlock(c->mem, &c->cluster->lock);
     bool holds = fk_placement_lease_deadline(c->placement) > c->now;
     fk_err err = !holds ? FK_E_STATE
-                        : fk__send(fk__conductor_local(c), seat->ref, FK_REF_NONE,
+                        : fk__send(fk__steward_local(c), seat->ref, FK_REF_NONE,
                                    (fk_out){ &fk__type_grain_order, &order }, NULL);
     if (err != FK_OK) (void)fk_stop(c->cluster->sys, seat->ref);
 }
 
-void fk__conductor_gone(fk_conductor *c)
+void fk__steward_gone(fk_steward *c)
 {
     fk_cluster *cluster = c->cluster;
     if (fk__word_load(&cluster->gone, FK_RELAXED) == 0) return;
@@ -276,9 +276,9 @@ void fk__conductor_gone(fk_conductor *c)
 
 /* ---- commands and results --------------------------------------------------------------------------------------- */
 
-void fk__conductor_command(void *ctx, const fk_placement_command *command)
+void fk__steward_command(void *ctx, const fk_placement_command *command)
 {
-    fk_conductor *c = ctx;
+    fk_steward *c = ctx;
     fk_err err = FK_OK;
     if (c->is_stopped) return; /* nobody is there to do it */
     switch (command->kind) {
@@ -298,16 +298,16 @@ void fk__conductor_command(void *ctx, const fk_placement_command *command)
     (void)err;
 }
 
-void fk__conductor_discard(void *ctx, void *record)
+void fk__steward_discard(void *ctx, void *record)
 {
-    fk_conductor *c = ctx;
+    fk_steward *c = ctx;
     for (fk_ensuring *e = c->ensuring; e != NULL; e = e->next) {
         if (e->record == record) e->record = NULL;
     }
     fk__store_job_destroy(record);
 }
 
-static void tell_moved(fk_conductor *c, const fk_store_job *job)
+static void tell_moved(fk_steward *c, const fk_store_job *job)
 {
     const fk_store_op *op = &job->op;
     fk_member to;
@@ -317,17 +317,17 @@ static void tell_moved(fk_conductor *c, const fk_store_job *job)
         to = view.members[i];
         bool is_it = to.id.len == op->to.len && memcmp(to.id.ptr, op->to.ptr, to.id.len) == 0;
         if (!is_it || to.incarnation != op->to_incarnation) continue;
-        if (fk__conductor_peer(c, to.id, to.address, &peer) != FK_OK) return;
+        if (fk__steward_peer(c, to.id, to.address, &peer) != FK_OK) return;
         fk_telegram moved = { .kind = FK_TELEGRAM_MOVED,
                               .grain_kind = op->kind,
                               .incarnation = op->to_incarnation,
                               .claim_count = op->claim_count };
-        (void)fk__conductor_wire(c, peer->conductor, &moved, op->claims);
+        (void)fk__steward_wire(c, peer->steward, &moved, op->claims);
         return;
     }
 }
 
-static void note_slots(fk_conductor *c, const fk_store_job *job)
+static void note_slots(fk_steward *c, const fk_store_job *job)
 {
     const fk_store_op *op = &job->op;
     uint32_t count = 0;
@@ -336,17 +336,17 @@ static void note_slots(fk_conductor *c, const fk_store_job *job)
 }
 
 /* Before its first call, which is an echo still to come. */
-static void tell_version(fk_conductor *c, const fk_store_job *job)
+static void tell_version(fk_steward *c, const fk_store_job *job)
 {
     fk_seat *seat = job->context;
     fk_grain_order order = { seat, job->op.record.version };
-    if (fk__send(fk__conductor_local(c), seat->ref, FK_REF_NONE,
+    if (fk__send(fk__steward_local(c), seat->ref, FK_REF_NONE,
                  (fk_out){ &fk__type_grain_order, &order }, NULL) != FK_OK) {
         (void)fk_stop(c->cluster->sys, seat->ref);
     }
 }
 
-void fk__conductor_done(fk_conductor *c, fk_store_job *job, bool *is_kept)
+void fk__steward_done(fk_steward *c, fk_store_job *job, bool *is_kept)
 {
     const fk_store_op *op = &job->op;
     fk_placement_result result = { .kind = (fk_command_kind)job->tag[0],
@@ -370,14 +370,14 @@ void fk__conductor_done(fk_conductor *c, fk_store_job *job, bool *is_kept)
 
 /* ---- idle grains ------------------------------------------------------------------------------------------------- */
 
-static void sweep_one(fk_conductor *c, fk_seat *seat)
+static void sweep_one(fk_steward *c, fk_seat *seat)
 {
     if (fk__half_load(&seat->is_used, FK_RELAXED) == 0) return;
     fk__half_store(&seat->is_used, 0, FK_RELAXED);
     fk_placement_touch(c->placement, seat->grain, c->now);
 }
 
-void fk__conductor_sweep(fk_conductor *c)
+void fk__steward_sweep(fk_steward *c)
 {
     const fk_roll_table *table = fk__word_ptr(&c->cluster->roll.table, FK_RELAXED);
     for (uint32_t i = 0; i <= table->mask; i++) {
@@ -387,7 +387,7 @@ void fk__conductor_sweep(fk_conductor *c)
     fk_placement_passivate_idle(c->placement, c->now);
     fk_time least = FK_NEVER;
     const fk_breed *breed = fk__word_ptr(&c->cluster->breeds, FK_ACQUIRE);
-    for (; breed != NULL; breed = breed->next) fk__conductor_due(&least, breed->kind.idle_ttl);
+    for (; breed != NULL; breed = breed->next) fk__steward_due(&least, breed->kind.idle_ttl);
     if (least != FK_NEVER && least / 4 < SWEEP_LEAST) least = SWEEP_LEAST * 4;
     c->sweep_at = least != FK_NEVER ? fk__time_add(c->now, least / 4) : FK_NEVER;
 }
