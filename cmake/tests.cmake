@@ -137,6 +137,20 @@ if(FK_CMOCKA AND support_sources)
     else()
         message(STATUS "fraktor: tests of the network are OFF: libuv was not found")
     endif()
+    # Stores: the kit of what must hold for each, and what is only so in one.
+    fk_glob(kit "tests/store/kit*.c")
+    fk_test_program(store_memory "${PROJECT_SOURCE_DIR}/tests/store/test_memory.c;${kit}"
+                    LIBRARIES ${FK_TEST_LIBRARIES})
+    if(FK_HAS_SQLITE)
+        foreach(name sqlite sqlite_faults)
+            fk_test_program(store_${name} "${PROJECT_SOURCE_DIR}/tests/store/test_${name}.c;${kit}"
+                            TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES} PkgConfig::SQLITE)
+        endforeach()
+        fk_test_program(store_sqlite_kill ${PROJECT_SOURCE_DIR}/tests/store/test_sqlite_kill.c
+                        TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES})
+    else()
+        message(STATUS "fraktor: tests of stores in SQLite files are OFF: libsqlite3 was not found")
+    endif()
     # fraktor/nanopb.h, with messages that nanopb makes during the build.
     find_program(FK_NANOPB_GENERATOR NAMES nanopb_generator.py nanopb_generator)
     find_library(FK_NANOPB_LIBRARY NAMES protobuf-nanopb nanopb)
