@@ -142,12 +142,15 @@ if(FK_CMOCKA AND support_sources)
     fk_test_program(store_memory "${PROJECT_SOURCE_DIR}/tests/store/test_memory.c;${kit}"
                     LIBRARIES ${FK_TEST_LIBRARIES})
     if(FK_HAS_SQLITE)
-        foreach(name sqlite sqlite_faults)
-            fk_test_program(store_${name} "${PROJECT_SOURCE_DIR}/tests/store/test_${name}.c;${kit}"
-                            TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES} PkgConfig::SQLITE)
-        endforeach()
-        fk_test_program(store_sqlite_kill ${PROJECT_SOURCE_DIR}/tests/store/test_sqlite_kill.c
-                        TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES})
+        set(folder ${PROJECT_SOURCE_DIR}/tests/store)
+        fk_test_program(store_sqlite "${folder}/test_sqlite.c;${kit};${folder}/disk.c" TIMEOUT 120
+                        LIBRARIES ${FK_TEST_LIBRARIES} PkgConfig::SQLITE)
+        fk_test_program(store_sqlite_faults
+                        "${folder}/test_sqlite_faults.c;${folder}/kit.c;${folder}/disk.c"
+                        TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES} PkgConfig::SQLITE)
+        fk_test_program(store_sqlite_kill
+                        "${folder}/test_sqlite_kill.c;${folder}/kit.c;${folder}/disk.c"
+                        TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES} PkgConfig::SQLITE)
     else()
         message(STATUS "fraktor: tests of stores in SQLite files are OFF: libsqlite3 was not found")
     endif()

@@ -21,7 +21,7 @@ void kit_clean(void);
 
 typedef struct kit {
     rig r;
-    fk_store *a, *b; /* two handles of one store */
+    fk_store *a, *b;  /* two handles of one store */
     size_t room_left; /* calls of room() that are granted; SIZE_MAX: all */
     size_t keys;      /* that were listed */
     fk_str key[64];

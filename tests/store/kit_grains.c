@@ -125,9 +125,9 @@ TEST(keys_are_any_bytes)
     kit_begin();
     static char large[FK_GRAIN_KEY_MAX];
     memset(large, '\'', sizeof large);
-    const fk_str keys[] = { FK_STR("\0"),       FK_STR("\0\0"),  FK_STR("'"), FK_STR("\"; --"),
-                            FK_STR("\xff\xfe"), FK_STR("a\0b"), FK_STR("a\0c"),
-                            { large, sizeof large } };
+    const fk_str keys[] = { FK_STR("\0"),     FK_STR("\0\0"),         FK_STR("'"),
+                            FK_STR("\"; --"), FK_STR("\xff\xfe"),     FK_STR("a\0b"),
+                            FK_STR("a\0c"),   { large, sizeof large } };
     enum { KEYS = sizeof keys / sizeof keys[0] };
     for (size_t i = 0; i < KEYS; i++) {
         fk_store_op op = kit_op(FK_STORE_LOAD);
