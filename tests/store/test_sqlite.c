@@ -106,7 +106,7 @@ static double per_second(uint64_t count, int64_t begun)
 TEST(sqlite_stores_one_by_one_and_in_batches)
 {
     enum { KEYS = 64, ROUNDS = 8 };
-    static char keys[KEYS][8];
+    static char keys[KEYS][16];
     static fk_store_op op[KEYS];
     fk_store_op *ops[KEYS];
     fk_fence f = kit_fence(1, "n1", 1);

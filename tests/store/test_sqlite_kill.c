@@ -106,7 +106,7 @@ static void child_claim(child *c, uint32_t slot, fk_store_verb verb)
 
 static void child_load(child *c, uint32_t slot)
 {
-    char key[8];
+    char key[16];
     held *h = &c->slot[slot];
     snprintf(key, sizeof key, "g%u", slot);
     fk_store_op op = kit_load(c->store, key, kit_fence(h->epoch, c->id, c->incarnation));
@@ -125,7 +125,7 @@ static void child_load(child *c, uint32_t slot)
 
 static void child_count(child *c, uint32_t slot)
 {
-    char key[8];
+    char key[16];
     held *h = &c->slot[slot];
     uint64_t count = h->count + 1;
     snprintf(key, sizeof key, "g%u", slot);
@@ -207,7 +207,7 @@ static size_t line_count;
 
 static pid_t child_start(int number)
 {
-    char text[8];
+    char text[16];
     snprintf(text, sizeof text, "%d", number);
     pid_t pid = fork();
     CHECK(pid >= 0);
@@ -282,7 +282,7 @@ static void check_rows(uint64_t kills)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
         uint64_t version = 0, epoch = 0, count = 0;
-        char key[8], query[96];
+        char key[16], query[96];
         for (size_t i = 0; i < line_count; i++) {
             if (lines[i].slot != slot) continue;
             if (lines[i].epoch > epoch) epoch = lines[i].epoch;
