@@ -152,7 +152,7 @@ if(FK_CMOCKA AND support_sources)
                         "${folder}/test_sqlite_kill.c;${folder}/kit.c;${folder}/disk.c"
                         TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES} PkgConfig::SQLITE)
     else()
-        message(STATUS "fraktor: tests of stores in SQLite files are OFF: libsqlite3 was not found")
+        message(STATUS "fraktor: tests of stores in SQLite files are OFF, as those are")
     endif()
     # fraktor/nanopb.h, with messages that nanopb makes during the build.
     find_program(FK_NANOPB_GENERATOR NAMES nanopb_generator.py nanopb_generator)
