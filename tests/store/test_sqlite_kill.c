@@ -278,18 +278,18 @@ static void check_neighbours(const line *x, const line *y)
     if (y->epoch == x->epoch) CHECK_STR(y->holder, x->holder);
 }
 
-/* Every load against every store of the slot under a lower epoch: versions must have been before. */
+/* Every load against every store of the slot. What was stored under a lower epoch is all in what was
+ * loaded, and nothing of a higher one is: then it would have been refused. */
 static void check_loads(uint32_t slot)
 {
     for (size_t i = 0; i < line_count; i++) {
-        if (lines[i].slot != slot || lines[i].what != 'L') continue;
-        uint64_t stored = 0; /* highest version under lower epochs */
-        for (size_t j = 0; j < line_count; j++) {
+        const line *l = &lines[i];
+        for (size_t j = 0; j < line_count && l->slot == slot && l->what == 'L'; j++) {
             const line *s = &lines[j];
-            if (s->slot != slot || s->what != 'S' || s->epoch >= lines[i].epoch) continue;
-            if (s->version > stored) stored = s->version;
+            if (s->slot != slot || s->what != 'S') continue;
+            if (s->epoch < l->epoch) CHECK(s->version <= l->version);
+            if (s->epoch > l->epoch) CHECK(s->version > l->version);
         }
-        CHECK(stored <= lines[i].version);
     }
 }
 
