@@ -116,7 +116,17 @@ TEST(peek_changes_nothing)
     CHECK_DONE(op);
     CHECK(op.record.snapshot.ptr != NULL); /* empty is not none */
     CHECK_U64(op.record.snapshot.len, 0);
-    CHECK_DONE(kit_put(k.a, "a", kit_fence(3, "n1", 1), 1, "x"));
+    op = kit_put(k.a, "a", kit_fence(3, "n1", 1), 1, "x");
+    CHECK_DONE(op);
+    op.version = 2;
+    op.record.dedup.ptr = NULL;
+    kit_do(k.a, &op);
+    CHECK_REFUSED(op, FK_E_INVALID);
+    op.record.dedup.len = 0;
+    op.record.snapshot = (fk_str){ NULL, 0 };
+    kit_do(k.a, &op);
+    CHECK_DONE(op);
+    CHECK(kit_peek(k.b, "a").record.snapshot.ptr == NULL);
     kit_end();
 }
 
