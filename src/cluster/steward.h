@@ -72,11 +72,13 @@ struct fk_steward {
     fk_peer_node *peers;
     fk_guest_call *guests;
     fk_time tick_at;   /* when the timer is to fire */
+    fk_time next_at;   /* when the first of all that is due */
     fk_time sweep_at;  /* idle grains */
     fk_time sight_at;  /* what people see is refreshed */
     fk_time rejoin_at; /* FK_NEVER: not wanted */
     fk_time leave_at;  /* give up draining */
     fk_time view_at;   /* the view is asked for */
+    bool has_stopping; /* when sight was refreshed: some were to end */
     bool is_seen;      /* nothing has happened since sight was refreshed */
     bool is_view_asked, is_news;
     bool is_join_asked, is_update_asked, is_update_wanted;

@@ -261,6 +261,7 @@ void fk__steward_show(fk_steward *c)
     const fk_port *port = &c->mem->port;
     fk_cluster_stats stats = c->stats;
     fk_placement_snapshot_get(c->placement, &stats.placement);
+    c->has_stopping = stats.placement.stopping > 0;
     stats.incarnation = c->incarnation;
     stats.calls_open = fk__desk_count(c->desk);
     memcpy(stats.id, cluster->id, sizeof(stats.id));
