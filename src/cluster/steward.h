@@ -115,7 +115,7 @@ void fk__steward_ensure_again(fk_steward *c);
 void fk__steward_sweep(fk_steward *c);
 /* A job about the member itself or slots. */
 FK_MUST_USE fk_err fk__steward_job(fk_steward *c, fk_store_verb verb, size_t extra,
-                                     fk_store_job **out);
+                                   fk_store_job **out);
 void fk__steward_submit(fk_steward *c, fk_store_job *job);
 
 /* ---- steward_calls.c */
@@ -126,9 +126,8 @@ void fk__steward_telegram(fk_steward *c, fk_str bytes);
 void fk__steward_answer(fk_steward *c, const fk_answer *answer, fk_node *node);
 /* To the steward of another node. claims: of MOVED. */
 fk_err fk__steward_wire(fk_steward *c, fk_ref to, const fk_telegram *telegram,
-                          const fk_slot_claim *claims);
-FK_MUST_USE fk_err fk__steward_peer(fk_steward *c, fk_str id, fk_str address,
-                                      fk_peer_node **out);
+                        const fk_slot_claim *claims);
+FK_MUST_USE fk_err fk__steward_peer(fk_steward *c, fk_str id, fk_str address, fk_peer_node **out);
 void fk__steward_calls_end(fk_steward *c);
 
 /* ---- steward_events.c */

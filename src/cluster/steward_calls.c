@@ -98,7 +98,9 @@ static fk_err calls_send(void *ctx, fk_call *call, const fk_resolution *to, fk_s
         .request = call->request,
         .earlier = call->earlier,
         .low = call->is_ours ? fk__desk_low(c->desk) : call->low,
-        .left_ms = left <= 0 ? 1 : left > UINT32_MAX ? UINT32_MAX : (uint32_t)left,
+        .left_ms = left <= 0           ? 1
+                   : left > UINT32_MAX ? UINT32_MAX
+                                       : (uint32_t)left,
         .hops = call->hops,
         .wants_answer = mission->wants_answer,
         .reply_to = call->is_ours ? own : mission->origin_address,
@@ -121,8 +123,9 @@ static fk_err guest_open(fk_steward *c, const fk_call *call, fk_mission *mission
     void *memory;
     FK_TRY(fk__mem_alloc(c->mem, sizeof(fk_guest_call), FK_SITE("guest call"), &memory));
     fk_guest_call *guest = memory;
-    *guest = (fk_guest_call){ .next = c->guests, .link = &c->guests, .request = call->request,
-                              .mission = mission };
+    *guest = (fk_guest_call){
+        .next = c->guests, .link = &c->guests, .request = call->request, .mission = mission
+    };
     fk_time left = call->deadline - c->now;
     fk_err err = fk__ask_open(c->ctx, (uint64_t)(uintptr_t)guest, left, asker);
     if (err != FK_OK) {

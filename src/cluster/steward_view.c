@@ -155,8 +155,8 @@ static void tell_news(fk_steward *c, uint64_t version)
     fk_peer_node *peer;
     for (uint32_t i = 0; i < view.count; i++) {
         const fk_member *m = &view.members[i];
-        bool is_own = m->id.len == c->cluster->id_len &&
-                      memcmp(m->id.ptr, c->cluster->id, m->id.len) == 0;
+        bool is_own =
+            m->id.len == c->cluster->id_len && memcmp(m->id.ptr, c->cluster->id, m->id.len) == 0;
         if (is_own || fk__steward_peer(c, m->id, m->address, &peer) != FK_OK) continue;
         (void)fk__steward_wire(c, peer->steward, &news, NULL);
     }
@@ -180,8 +180,8 @@ static void meet(fk_steward *c)
     fk_peer_node *peer;
     for (uint32_t i = 0; i < view.count; i++) {
         const fk_member *m = &view.members[i];
-        bool is_own = m->id.len == c->cluster->id_len &&
-                      memcmp(m->id.ptr, c->cluster->id, m->id.len) == 0;
+        bool is_own =
+            m->id.len == c->cluster->id_len && memcmp(m->id.ptr, c->cluster->id, m->id.len) == 0;
         if (is_own || fk__steward_peer(c, m->id, m->address, &peer) != FK_OK) continue;
         if (peer->incarnation == m->incarnation) continue;
         peer->incarnation = m->incarnation;
