@@ -9,7 +9,7 @@ set(FK_CHECKS ${PROJECT_SOURCE_DIR}/tests/checks)
 
 # Those that listen or start nodes run one at a time: ports are given to the next who asks, and a node
 # that still tries to reach the one before it there would speak to a stranger.
-set(FK_PORT_TESTS "^(net_|unit_host_.*remote|stress_remote|oom_sweep$|first_hour_1[678]$|cli_.*remote|\
+set(FK_PORT_TESTS "^(net_|unit_host_.*remote|stress_remote|oom_|first_hour_1[678]$|cli_.*remote|\
 example_1[12]_)")
 
 # fk_add_test(<name> [FAST] [TIMEOUT s] COMMAND ...)
@@ -181,8 +181,10 @@ if(FK_CMOCKA AND support_sources)
         string(REGEX REPLACE "^(test|stress)_" "" name ${name})
         fk_test_program(stress_${name} ${source} TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES})
     endforeach()
-    fk_glob(sources "tests/oom/*.c")
+    fk_glob(sources "tests/oom/sweep*.c")
     fk_test_program(oom_sweep "${sources}" TIMEOUT 300 LIBRARIES ${FK_TEST_LIBRARIES})
+    fk_glob(sources "tests/oom/cluster_*.c")
+    fk_test_program(oom_cluster "${sources}" TIMEOUT 300 LIBRARIES ${FK_TEST_LIBRARIES})
     # What must hold for all inputs; test_*.c are the tests, the rest is what they share.
     fk_glob(sources "tests/property/test_*.c")
     fk_glob(shared "tests/property/*.c")
