@@ -13,12 +13,19 @@ foreach(program fraktor-cli fraktor-sim)
     endif()
 endforeach()
 
-# The static library needs libuv, if it was built with it; the shared one has it by itself.
+# The static library needs libuv and SQLite, if it was built with them; the shared one has them by
+# itself.
 set(FK_PC_LIBUV)
 set(FK_CONFIG_LIBUV)
+set(FK_PC_SQLITE)
+set(FK_CONFIG_SQLITE)
 if(FK_LIBUV)
     set(FK_PC_LIBUV libuv)
     set(FK_CONFIG_LIBUV "find_dependency(PkgConfig)\npkg_check_modules(LIBUV REQUIRED QUIET IMPORTED_TARGET libuv)")
+endif()
+if(FK_SQLITE3)
+    set(FK_PC_SQLITE sqlite3)
+    set(FK_CONFIG_SQLITE "find_dependency(PkgConfig)\npkg_check_modules(SQLITE REQUIRED QUIET IMPORTED_TARGET sqlite3)")
 endif()
 configure_package_config_file(cmake/fraktor-config.cmake.in
     ${PROJECT_BINARY_DIR}/fraktor-config.cmake INSTALL_DESTINATION ${package_dir})

@@ -137,6 +137,23 @@ if(FK_CMOCKA AND support_sources)
     else()
         message(STATUS "fraktor: tests of the network are OFF: libuv was not found")
     endif()
+    # Stores: the kit of what must hold for each, and what is only so in one.
+    fk_glob(kit "tests/store/kit*.c")
+    fk_test_program(store_memory "${PROJECT_SOURCE_DIR}/tests/store/test_memory.c;${kit}"
+                    LIBRARIES ${FK_TEST_LIBRARIES})
+    if(FK_HAS_SQLITE)
+        set(folder ${PROJECT_SOURCE_DIR}/tests/store)
+        fk_test_program(store_sqlite "${folder}/test_sqlite.c;${kit};${folder}/disk.c" TIMEOUT 120
+                        LIBRARIES ${FK_TEST_LIBRARIES} PkgConfig::SQLITE)
+        fk_test_program(store_sqlite_faults
+                        "${folder}/test_sqlite_faults.c;${folder}/kit.c;${folder}/disk.c"
+                        TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES} PkgConfig::SQLITE)
+        fk_test_program(store_sqlite_kill
+                        "${folder}/test_sqlite_kill.c;${folder}/kit.c;${folder}/disk.c"
+                        TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES} PkgConfig::SQLITE)
+    else()
+        message(STATUS "fraktor: tests of stores in SQLite files are OFF, as those are")
+    endif()
     # fraktor/nanopb.h, with messages that nanopb makes during the build.
     find_program(FK_NANOPB_GENERATOR NAMES nanopb_generator.py nanopb_generator)
     find_library(FK_NANOPB_LIBRARY NAMES protobuf-nanopb nanopb)
@@ -412,6 +429,9 @@ if(FK_SANITIZE STREQUAL "")
     set(needs)
     if(FK_LIBUV)
         string(JOIN " " needs ${LIBUV_LDFLAGS})
+    endif()
+    if(FK_SQLITE3)
+        string(JOIN " " needs ${needs} ${SQLITE_LDFLAGS})
     endif()
     fk_add_test(first_hour_03 TIMEOUT 120
         COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/first_hour/03_hello.py

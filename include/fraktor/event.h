@@ -81,7 +81,12 @@ typedef enum fk_level {
       "another system's state changed, the .count-th time: .text, .from, .to, .reason")            \
     X(INVALID_ASSOCIATION, "invalid_association", WARN, "sent to a quarantined system: .text")     \
     X(LETTER_DRAINED, "letter_drained", DEBUG, "a deferred message goes out: .text is the system") \
-    X(REMOTE, "remote", WARN, "of connections and others' mistakes: .text, .reason, .count")
+    X(REMOTE, "remote", WARN, "of connections and others' mistakes: .text, .reason, .count")       \
+    X(PLACEMENT, "placement", DEBUG,                                                               \
+      "where grains are: .placement; .text is kind/key or kind#slot, .to its name, .reason")       \
+    X(VIRTUAL_ACTOR, "virtual_actor", DEBUG, "a grain came or went: as PLACEMENT")                 \
+    X(PID_CACHE, "pid_cache", DEBUG, "what is remembered of grains elsewhere: as PLACEMENT")       \
+    X(CLUSTER, "cluster", INFO, "of members, leases and the store: .text, .to, .reason, .err")
 
 typedef enum fk_event_kind {
 #define FK_EVENT_ENUM(NAME, name, level, what) FK_EVENT_##NAME,
@@ -109,6 +114,7 @@ typedef struct fk_event {
     fk_path_fault fault;
     const char *from, *to; /* states, by name; from "": it is new */
     const char *reason;
+    const struct fk_placement_event *placement; /* see fraktor/placement.h */
 } fk_event;
 
 /* Callbacks run on the thread that noticed, must not block, and may send, spawn, subscribe and
@@ -137,6 +143,8 @@ typedef uint64_t fk_topics;
 #define FK_TOPIC_REMOTE                                                                            \
     (FK_TOPIC(AUTHORITY) | FK_TOPIC(INVALID_ASSOCIATION) | FK_TOPIC(LETTER_DRAINED) |              \
      FK_TOPIC(REMOTE))
+#define FK_TOPIC_PLACEMENT                                                                         \
+    (FK_TOPIC(PLACEMENT) | FK_TOPIC(VIRTUAL_ACTOR) | FK_TOPIC(PID_CACHE) | FK_TOPIC(CLUSTER))
 #define FK_TOPIC_ALL ((UINT64_C(1) << FK_EVENT_COUNT) - 1)
 /* Not a topic but a wish that goes with them: first what the system has kept of those topics, oldest
  * first. It keeps the last config.events_replay of config.events_replay_topics. */

@@ -20,6 +20,9 @@
  *   fraktor/router.h    many actors behind one reference: pools, groups, broadcast
  *   fraktor/remote.h    other systems: their states, what waits for them, quarantine
  *   fraktor/codec.h     how messages become bytes for other systems
+ *   fraktor/cluster.h   grains: actors that are there when they are called, on one node at a time
+ *   fraktor/store.h     where a cluster keeps its members, leases and the state of its grains
+ *   fraktor/placement.h the machinery that decides which node runs a grain
  *   fraktor/shutdown.h  going down in phases, with tasks and deadlines
  *   fraktor/inspect.h   the tree of actors and a list of them, as text and JSON
  *   fraktor/port.h      the table of functions a system needs from its machine
@@ -33,6 +36,7 @@
 #include "fraktor/ask.h"
 #include "fraktor/base.h"
 #include "fraktor/boot.h"
+#include "fraktor/cluster.h"
 #include "fraktor/codec.h"
 #include "fraktor/event.h"
 #include "fraktor/host.h"
@@ -40,12 +44,14 @@
 #include "fraktor/log.h"
 #include "fraktor/message.h"
 #include "fraktor/path.h"
+#include "fraktor/placement.h"
 #include "fraktor/port.h"
 #include "fraktor/registry.h"
 #include "fraktor/remote.h"
 #include "fraktor/router.h"
 #include "fraktor/select.h"
 #include "fraktor/shutdown.h"
+#include "fraktor/store.h"
 #include "fraktor/system.h"
 
 #endif /* FK_FRAKTOR_H */

@@ -21,8 +21,14 @@ void *fk__map_get(const fk_map *map, uint64_t key)
 
 fk_err fk__map_reserve(fk_cache *cache, fk_map *map, const fk_site *site)
 {
-    if (map->count < map->capacity - map->capacity / 4) return FK_OK;
+    return fk__map_room(cache, map, map->count + 1, site);
+}
+
+fk_err fk__map_room(fk_cache *cache, fk_map *map, uint32_t count, const fk_site *site)
+{
+    if (count <= map->capacity - map->capacity / 4) return FK_OK;
     fk_map grown = { .capacity = map->capacity == 0 ? MAP_MIN : map->capacity * 2 };
+    while (count > grown.capacity - grown.capacity / 4) grown.capacity *= 2;
     size_t size = grown.capacity * sizeof(*grown.entry);
     grown.entry = fk__cache_alloc(cache, size, site);
     if (grown.entry == NULL) return cache->err;

@@ -22,6 +22,8 @@ typedef struct fk_map {
 void *fk__map_get(const fk_map *map, uint64_t key);
 /* Room for one more, so that the next fk__map_put() cannot fail. */
 FK_MUST_USE fk_err fk__map_reserve(fk_cache *cache, fk_map *map, const fk_site *site);
+/* Room for that many in all: as long as there are no more, fk__map_put() cannot fail. */
+FK_MUST_USE fk_err fk__map_room(fk_cache *cache, fk_map *map, uint32_t count, const fk_site *site);
 /* Replaces the value of a key that is there already. */
 void fk__map_put(fk_map *map, uint64_t key, void *value);
 /* The value it had, or NULL. */

@@ -179,6 +179,16 @@
     X(LINE_OWNER, "line-owner", "a letter waits for whoever has its line by now", "explorer")      \
     X(LINE_BUSY, "line-busy", "a line is not called while the driver is at it", "explorer")        \
     X(HANDSHAKE_FROM, "handshake-from", "a handshake may be in another's name", "driver")          \
+    X(DEDUP_CHECK, "dedup-check", "a call that was answered before is run again", "cluster")       \
+    X(DEDUP_STALE, "dedup-stale", "a call that its origin has settled is run", "cluster")          \
+    X(DEDUP_LOW, "dedup-low", "a call counts as settled before it is", "cluster")                  \
+    X(CALL_SAME_NUMBER, "call-same-number", "a call that is sent again has another number",        \
+      "cluster")                                                                                   \
+    X(OUTPUT_COMMIT, "output-commit", "a grain is heard before what it did is stored", "cluster")  \
+    X(STORE_UNKNOWN_BREAKS, "store-unknown-breaks",                                                \
+      "a grain goes on although nobody knows whether it was stored", "cluster")                    \
+    X(ACTIVATION_LEASE, "activation-lease", "a grain takes turns after the lease of its node",     \
+      "cluster")                                                                                   \
     X(PLACEMENT_SELF_FENCE, "placement-self-fence", "a member goes on when its lease is over",     \
       "cluster")                                                                                   \
     X(PLACEMENT_SEND_TIME, "placement-send-time",                                                  \

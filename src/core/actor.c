@@ -5,6 +5,7 @@
 #include "core/box.h"
 #include "core/children.h"
 #include "core/extras.h"
+#include "core/tray.h"
 #include "core/send.h"
 #include "core/system.h"
 #include "core/watch.h"
@@ -64,11 +65,13 @@ void fk_stop_self(fk_ctx *ctx)
 fk_err fk_become(fk_ctx *ctx, fk_receive_fn receive)
 {
     if (receive == NULL) return FK_E_INVALID;
+    if (ctx->tray != NULL) return FK_E_UNSUPPORTED;
     return fk__behaviour_push(&fk__ctx_worker(ctx)->local, ctx->cell, receive);
 }
 
 fk_err fk_unbecome(fk_ctx *ctx)
 {
+    if (ctx->tray != NULL) return FK_E_UNSUPPORTED;
     return fk__behaviour_pop(ctx->cell);
 }
 
@@ -78,6 +81,7 @@ fk_err fk_stash(fk_ctx *ctx)
     fk_local *local = &fk__ctx_worker(ctx)->local;
     fk_node *node = ctx->node;
     uint32_t max = cell->props->stash_max != 0 ? cell->props->stash_max : STASH_DEFAULT;
+    if (ctx->tray != NULL) return FK_E_UNSUPPORTED;
     /* Nothing is being handled, or it is elsewhere already. */
     if (node == NULL || (node->flags & (FK_NODE_LIVE | FK_NODE_MOVED)) != 0) return FK_E_STATE;
     if ((node->flags & FK_NODE_TIMER) == 0) return fk__stash_push(local, cell, node, max);
@@ -103,6 +107,7 @@ fk_err fk_forward(fk_ctx *ctx, fk_ref to)
 {
     fk_node *node = ctx->node;
     fk_local *local = &fk__ctx_worker(ctx)->local;
+    if (ctx->tray != NULL) return fk__tray_forward(ctx, to);
     if (node == NULL || (node->flags & (FK_NODE_LIVE | FK_NODE_MOVED)) != 0) return FK_E_STATE;
     if (node->type == &fk__type_notice) return FK_E_STATE; /* it is for its watcher alone */
     if ((node->flags & FK_NODE_TIMER) != 0) {

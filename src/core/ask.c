@@ -2,6 +2,7 @@
 #include "core/ask.h"
 
 #include "core/answer.h"
+#include "core/tray.h"
 #include "core/promise.h"
 #include "core/send.h"
 
@@ -19,6 +20,36 @@ static fk_err ask_refused(fk_local *local, fk_ref to, fk_ref self, fk_out msg, f
 {
     fk__dead_out(local, FK_REASON_NO_MEMORY, to, self, msg);
     return err;
+}
+
+fk_err fk__ask_open(fk_ctx *ctx, uint64_t id, fk_time timeout, fk_ref *out)
+{
+    fk_worker *worker = fk__ctx_worker(ctx);
+    fk_node *answer;
+    fk_promise *promise;
+    FK_TRY(fk__answer_create(&worker->local, ctx->cell, fk_self(ctx), id, &answer));
+    fk_err err = fk__promise_open(&worker->local, answer, FK_REF_NONE, &promise);
+    if (err != FK_OK) {
+        fk__answer_destroy(&worker->local.cache, answer);
+        return err;
+    }
+    *out = fk__promise_ref(promise);
+    fk__answer_bind(answer, *out, FK_REF_NONE);
+    fk__promise_limit(worker, promise, timeout > 0 ? timeout : 1);
+    return FK_OK;
+}
+
+void fk__ask_end(fk_local *local, fk_ref question, fk_err err)
+{
+    fk_cell *cell = fk__cell_resolve(local->sys, question);
+    if (cell == NULL || !fk__cell_is_promise(cell)) return;
+    (void)fk__promise_end(local, cell, question.generation, err, NULL);
+}
+
+bool fk__ask_is(const fk_system *sys, fk_ref question)
+{
+    const fk_cell *cell = fk__cell_resolve(sys, question);
+    return cell != NULL && fk__cell_is_promise(cell);
 }
 
 /* The answer is taken. */
@@ -43,7 +74,8 @@ static fk_err ask_send(fk_ctx *ctx, fk_ref to, fk_out msg, fk_node *answer, fk_t
     fk_ref ref = fk__promise_ref(promise);
     fk__answer_bind(answer, ref, to);
     fk__promise_limit(worker, promise, timeout);
-    err = fk__send(local, to, ref, msg, NULL);
+    err = ctx->tray == NULL ? fk__send(local, to, ref, msg, NULL)
+                              : fk__tray_send(ctx, to, ref, msg);
     if (FK_LIKELY(err == FK_OK)) return FK_OK;
     /* Not asked. Should somebody have ended it already, an answer comes, and that is all. */
     if (!fk__promise_cancel(local, promise->cell, ref.generation, &answer)) return FK_OK;

@@ -18,4 +18,12 @@ FK_MUST_USE fk_err fk__question_await(fk_system *sys, fk_ref question, fk_into i
 /* It could not be asked. */
 void fk__question_drop(fk_system *sys, fk_ref question);
 
+/* For a part above the core that sends by ways of its own: a question of this actor, whose fk_answer
+ * comes when somebody sends to *out, or ends it, or its time is over. FK_E_NOMEM, FK_E_LIMIT. */
+FK_MUST_USE fk_err fk__ask_open(fk_ctx *ctx, uint64_t id, fk_time timeout, fk_ref *out);
+/* It ends without a reply; one that has ended, or is no question, is left alone. */
+void fk__ask_end(fk_local *local, fk_ref question, fk_err err);
+/* The reference stands for a question that waits. */
+bool fk__ask_is(const fk_system *sys, fk_ref question);
+
 #endif /* FK_CORE_ASK_H */

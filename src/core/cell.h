@@ -40,7 +40,8 @@ enum {
     FK_GATE_ENDING = 4,   /* the actor is gone, but its parent has not seen it: the name is taken */
     FK_GATE_REMOTE = 8,   /* no actor but a proxy, which is the cell's state for ever */
     FK_GATE_PROMISE = 16, /* no actor but a promise, which is the cell's state for ever */
-    FK_GATE_HELD = 32     /* handles no messages for now, nor must its children */
+    FK_GATE_HELD = 32,    /* handles no messages for now, nor must its children */
+    FK_GATE_SHARED = 64   /* others make its children, as under a guardian; it ends with the system */
 };
 
 /* Where an actor is in its life; the owner's. */

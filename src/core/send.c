@@ -4,6 +4,7 @@
 #include "core/box.h"
 #include "core/guardian.h"
 #include "core/mailbox.h"
+#include "core/tray.h"
 #include "core/promise.h"
 #include "core/terminate.h"
 #include "core/turn.h"
@@ -214,6 +215,7 @@ typedef fk_err tell_any_fn(fk_ctx *ctx, uint32_t slot, uint32_t generation, uint
 /* Of the smallest messages all is decided here, without a call. any: for all but ordinary mailboxes. */
 static FK_HOT fk_err tell(fk_ctx *ctx, fk_ref to, fk_out msg, tell_any_fn *any)
 {
+    if (FK_UNLIKELY(ctx->tray != NULL)) return fk__tray_tell(ctx, to, msg);
     fk_cell *cell = fk__local_resolve(&fk__ctx_worker(ctx)->local, to);
     if (FK_UNLIKELY(cell == NULL) || FK_UNLIKELY(fk__half_load(&cell->gate, FK_RELAXED) != 0)) {
         return any(ctx, to.slot, to.generation, to.system, msg);

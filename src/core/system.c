@@ -208,6 +208,8 @@ static void cell_sweep(fk_system *sys, fk_cell *cell)
 
 void fk__system_destroy(fk_system *sys)
 {
+    struct fk_cluster *cluster = fk__word_ptr(&sys->cluster.ctx, FK_ACQUIRE);
+    if (cluster != NULL) sys->cluster.close(cluster);
     if (sys->remote.destroy != NULL) sys->remote.destroy(sys->remote.ctx);
     fk__shutdown_destroy(sys);
     fk__events_stop(sys); /* from here on there is not always a path to show */
@@ -218,6 +220,7 @@ void fk__system_destroy(fk_system *sys)
             cell_sweep(sys, fk__slots_at(&sys->slots, i * FK_CHUNK_CELLS + j));
         }
     }
+    if (cluster != NULL) sys->cluster.destroy(cluster);
     fk__temps_fini(&sys->outside[0]);
     fk__box_fini_all(sys);
     fk__dispatch_fini(sys);

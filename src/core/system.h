@@ -14,6 +14,7 @@
 typedef struct fk_interned fk_interned;
 typedef struct fk_claims fk_claims;
 typedef struct fk_farewell fk_farewell;
+struct fk_cluster;
 
 enum { FK_SPAWN_OPEN = 0, FK_SPAWN_STOPPING, FK_SPAWN_BOOTING };
 
@@ -72,6 +73,16 @@ typedef struct fk_remote_ops {
     void (*destroy)(void *ctx);
 } fk_remote_ops;
 
+/* What the core wants from the cluster, the part above remoting. Filled when a cluster is joined. */
+typedef struct fk_cluster_ops {
+    fk_word ctx;    /* struct fk_cluster; 0: none */
+    fk_ref steward; /* who may be spoken to by other nodes, though it is below /system */
+    /* With the system: nothing runs any more. First what runs beside it ends; then, when no message is
+     * left, the memory goes. */
+    void (*close)(struct fk_cluster *cluster);
+    void (*destroy)(struct fk_cluster *cluster);
+} fk_cluster_ops;
+
 struct fk_system {
     /* Read by every send. */
     uint32_t id; /* random, never 0 */
@@ -89,6 +100,7 @@ struct fk_system {
     fk_failure_fn on_failure;
     fk_host_ops host;
     fk_remote_ops remote;
+    fk_cluster_ops cluster;
     /* The top of the tree, for as long as the system exists: their slots are never used again. */
     struct {
         fk_cell *root, *user, *system, *temp, *dead_letters;

@@ -37,6 +37,7 @@ typedef struct fk_host {
     fk_net *net;    /* NULL without remoting */
     uint16_t port;  /* where it listens, or 0 */
     int fd;         /* of a system without threads, or -1 */
+    fk_half has_cluster;
     fk_half driver; /* of such a system: the thread that ran it last */
     fk_signals signals;
     fk_half word[FK_WORKERS_MAX];

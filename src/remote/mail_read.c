@@ -123,6 +123,16 @@ static fk_err arrival_deliver(const fk_arrival *a, const fk_wire_payload *payloa
     return FK_OK;
 }
 
+/* Nodes of a cluster talk to each other, but only what they have to. */
+static bool is_for_steward(const fk_arrival *a, const fk_wire_envelope *envelope)
+{
+    const fk_cluster_ops *cluster = &a->way.mail->sys->cluster;
+    /* Acquire: who sees the cluster sees its steward. */
+    return envelope->serializer == FK_SERIALIZER_CLUSTER &&
+           fk__word_load(&cluster->ctx, FK_ACQUIRE) != 0 &&
+           fk_ref_equal(a->to.ref, cluster->steward);
+}
+
 fk_err fk__mail_read(fk_mail *mail, fk_local *local, fk_mail_peer *peer, const fk_authority *from,
                      const fk_wire_envelope *envelope, fk_wire_fault *fault)
 {
@@ -145,7 +155,7 @@ fk_err fk__mail_read(fk_mail *mail, fk_local *local, fk_mail_peer *peer, const f
     if (FK_UNLIKELY(envelope->serializer == FK_SERIALIZER_SELECTION)) {
         return fk__arrival_select(&a, envelope->payload);
     }
-    if (FK_UNLIKELY(a.to.is_guarded) && !mail->config.is_trusting) {
+    if (FK_UNLIKELY(a.to.is_guarded) && !mail->config.is_trusting && !is_for_steward(&a, envelope)) {
         fk__arrival_refuse(&a, FK_REASON_FORBIDDEN, &payload, "to the system's own actors");
         return FK_OK;
     }

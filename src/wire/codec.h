@@ -11,6 +11,9 @@
 extern const fk_codec *const fk__codecs_basic[];
 extern const uint32_t fk__codecs_basic_count;
 
+extern const fk_type fk__type_telegram;
+#define FK_SERIALIZER_CLUSTER 26220
+
 /* fault may be NULL. */
 static inline fk_err fk__codec_fail(const fk_codec *codec, fk_codec_fault *fault, fk_err err,
                                     size_t at, const char *message)

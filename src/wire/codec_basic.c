@@ -7,6 +7,9 @@ const fk_type fk_type_fk_int = { "fk_int", sizeof(fk_int), _Alignof(fk_int), NUL
 const fk_type fk_type_fk_long = { "fk_long", sizeof(fk_long), _Alignof(fk_long), NULL };
 const fk_type fk_type_fk_boolean = { "fk_boolean", sizeof(fk_boolean), _Alignof(fk_boolean), NULL };
 
+/* What nodes of a cluster say to each other: src/cluster/telegram.h. */
+const fk_type fk__type_telegram = { "fk_telegram", 0, 1, NULL };
+
 static fk_err basic_measure(const fk_codec *codec, const void *message, size_t len, size_t *size)
 {
     (void)codec;
@@ -72,6 +75,7 @@ BASIC_NUMBER(CODEC_LONG, FK_SERIALIZER_LONG, fk_type_fk_long);
 BASIC_NUMBER(CODEC_BOOLEAN, FK_SERIALIZER_BOOLEAN, fk_type_fk_boolean);
 BASIC_VERBATIM(CODEC_TEXT, FK_SERIALIZER_TEXT, fk_type_text);
 BASIC_VERBATIM(CODEC_BYTES, FK_SERIALIZER_BYTES, fk_type_bytes);
+BASIC_VERBATIM(CODEC_TELEGRAM, FK_SERIALIZER_CLUSTER, fk__type_telegram);
 BASIC_VERBATIM(CODEC_BYTE_STRING, FK_SERIALIZER_BYTE_STRING, fk_type_bytes);
 
 #undef BASIC_NUMBER
@@ -79,5 +83,6 @@ BASIC_VERBATIM(CODEC_BYTE_STRING, FK_SERIALIZER_BYTE_STRING, fk_type_bytes);
 
 /* The first one of a type writes it: bytes before byte string. */
 const fk_codec *const fk__codecs_basic[] = { &CODEC_TEXT, &CODEC_BYTES, &CODEC_BYTE_STRING,
-                                             &CODEC_INT,  &CODEC_LONG,  &CODEC_BOOLEAN };
+                                             &CODEC_INT,  &CODEC_LONG,  &CODEC_BOOLEAN,
+                                             &CODEC_TELEGRAM };
 const uint32_t fk__codecs_basic_count = sizeof(fk__codecs_basic) / sizeof(fk__codecs_basic[0]);
