@@ -20,6 +20,7 @@
 
 #include "fraktor/base.h"
 #include "fraktor/port.h"
+#include "fraktor/strategy.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -82,40 +83,6 @@ typedef struct fk_view {
     const fk_member *members;
     uint32_t count;
 } fk_view;
-
-/* ---- strategies: who should own a slot --------------------------------------------------------- */
-
-#define FK_NOBODY UINT32_MAX
-
-/* Members that can own slots of one kind, in the order of their ids. */
-typedef struct fk_candidate {
-    uint64_t seed; /* hash of its id */
-    uint32_t weight;
-} fk_candidate;
-
-typedef struct fk_strategy_ops {
-    const char *name; /* checked when a member joins: all must use the same */
-    /* owner[slot]: index of the candidate, FK_NOBODY when there is none. score: as many numbers of the
-     * strategy's own, kept with the table. */
-    void (*build)(const fk_candidate *candidates, uint32_t count, uint32_t slots, uint32_t *owner,
-                  uint64_t *score);
-    /* The same as build(), with no more work than what changes. Both get the list that has the
-     * candidate in it, at `index`, and its length: the new list to add, the old one to remove. The
-     * owners come in by the indices before the change and leave by those after it: whoever is behind
-     * `index` moves by one. */
-    void (*add)(const fk_candidate *candidates, uint32_t count, uint32_t index, uint32_t slots,
-                uint32_t *owner, uint64_t *score);
-    void (*remove)(const fk_candidate *candidates, uint32_t count, uint32_t index, uint32_t slots,
-                   uint32_t *owner, uint64_t *score);
-} fk_strategy_ops;
-
-/* Weighted rendezvous, computed once for each slot. Ties go to the smaller id. */
-extern FK_API const fk_strategy_ops fk_strategy_rendezvous;
-
-/* Score of a member for a slot; the highest owns it. The same number on every machine. 0 only of
- * weight 0, which owns nothing. */
-FK_API uint64_t fk_rendezvous_score(uint64_t member_seed, uint32_t slot, uint32_t weight);
-FK_API uint64_t fk_member_seed(fk_str id);
 
 static inline uint32_t fk_slot_of(fk_grain_id id, uint32_t slots)
 {
@@ -354,10 +321,11 @@ FK_API FK_MUST_USE fk_err fk_placement_resolve(fk_placement *p, const fk_grain_k
 FK_API fk_err fk_placement_handle_result(fk_placement *p, const fk_placement_result *result,
                                          fk_time now);
 /* The activation has ended: because of StopActivation, or by itself. FK_E_NOT_FOUND: it is none of
- * ours, or ended before. is_removed: its row is to be forgotten. */
+ * ours, or ended before. */
 FK_API fk_err fk_placement_stopped(fk_placement *p, fk_grain_id id, uint64_t pid,
                                    const char *reason, fk_time now);
-/* A store of that activation was refused or its outcome is not known: as an end, with the event. */
+/* A store of that activation was refused, or its outcome is not known: the event, StopActivation, and
+ * the grain is not started anew before stopped(). */
 FK_API fk_err fk_placement_store_failed(fk_placement *p, fk_grain_id id, uint64_t pid,
                                         fk_verdict verdict, fk_err err, uint64_t epoch,
                                         fk_time now);
