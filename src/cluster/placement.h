@@ -281,6 +281,8 @@ void fk__flight_late(fk_placement *p, fk_grain *grain);
 fk_err fk__flight_result(fk_placement *p, fk_grain *grain, const fk_placement_result *result);
 /* An active grain: StopActivation. */
 void fk__grain_stop(fk_placement *p, fk_grain *grain, const char *reason);
+/* idle_ttl 0: that of each kind. */
+void fk__placement_passivate(fk_placement *p, fk_time now, fk_time idle_ttl);
 
 /* ---- placement_slots.c ---- */
 /* Puts the slot where table and state want it, and sees to whoever waits for it. */
