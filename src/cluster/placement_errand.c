@@ -139,9 +139,11 @@ static const fk_slot_claim *errand_claim(const fk_errand *errand, uint32_t i,
     return NULL;
 }
 
-/* Who has it, if that is somebody else who is there. */
+/* Who has it, if that is somebody else who is there. A former life of this member, whose lease is not
+ * over yet, is nobody who could be asked. */
 static uint32_t errand_holder(const fk_placement *p, const fk_slot_claim *claim)
 {
+    if (fk__text_equal(claim->holder, fk__placement_id(p))) return FK_NOBODY;
     uint32_t holder = fk__census_find(p, claim->holder, claim->holder_incarnation);
     if (holder == FK_NOBODY || holder == p->self) return FK_NOBODY;
     return p->census->member[holder].status != FK_MEMBER_DOWN ? holder : FK_NOBODY;
