@@ -250,8 +250,14 @@ fk_err fk_placement_transferred(fk_placement *p, fk_str kind, uint64_t incarnati
         if (slots[i].slot >= p->config.slots) return FK_E_INVALID;
     }
     for (uint32_t i = 0; i < count; i++) {
-        const fk_slot *s = &realm->slot[slots[i].slot];
+        fk_slot *s = &realm->slot[slots[i].slot];
         bool is_free = s->state == FK_SLOT_FREE || s->state == FK_SLOT_ASKED;
+        /* Whoever wants it was told by the lock that we have it, which is news. */
+        if (slots[i].epoch == 0 && s->state == FK_SLOT_FREE && !s->is_in_doubt) {
+            s->is_in_doubt = true;
+            fk__slot_queue(p, realm, slots[i].slot, FK_QUEUE_NONE);
+            fk__slot_review(p, realm, slots[i].slot);
+        }
         /* What is late or comes twice is of an epoch that is known. */
         if (is_free && slots[i].epoch > s->epoch) {
             fk__slot_hold(p, realm, slots[i].slot, slots[i].epoch);
