@@ -305,7 +305,8 @@ FK_API FK_MUST_USE fk_err fk_placement_start_client(fk_placement *p, fk_time now
 FK_API FK_MUST_USE fk_err fk_placement_add_kind(fk_placement *p, const fk_activated_kind *kind,
                                                 fk_time now);
 /* Everybody who waits is told FK_E_NOT_READY, every activation stopped, every slot that is held
- * released. Results that come later change nothing. FK_E_STATE: it is stopped. */
+ * released: the driver does that when the last of those activations has ended, not before. Results
+ * that come later change nothing. FK_E_STATE: it is stopped. */
 FK_API fk_err fk_placement_stop(fk_placement *p, fk_time now);
 
 /* A view that is older than the one it has changes nothing. Copied. FK_E_NOMEM: nothing has changed. */
@@ -332,7 +333,10 @@ FK_API fk_err fk_placement_stopped(fk_placement *p, fk_grain_id id, uint64_t pid
 FK_API fk_err fk_placement_store_failed(fk_placement *p, fk_grain_id id, uint64_t pid,
                                         fk_verdict verdict, fk_err err, uint64_t epoch,
                                         fk_time now);
-/* Another member says that it has transferred these slots to us, by our incarnation. */
+/* Another member says that it has transferred these slots to us, by our incarnation. Epoch 0: the lock
+ * has told it that we hold the slot, which we may not know, because nobody heard of the end of a
+ * transfer; then the lock is asked. A driver says so to the holder of each slot that TryAcquire was
+ * refused. */
 FK_API fk_err fk_placement_transferred(fk_placement *p, fk_str kind, uint64_t incarnation,
                                        const fk_slot_claim *slots, uint32_t count, fk_time now);
 /* A member that was asked says it is not the owner, or that another is. Forgets what was cached. */
