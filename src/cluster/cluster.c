@@ -296,7 +296,7 @@ fk_err fk_grain_where(fk_cluster *cluster, fk_str kind, fk_str key, fk_grain_pla
         where_text(out->address, owner->address);
     }
     fk__mem_free(&cluster->sys->mem, block, size);
-    const fk_seat *seat = fk__roll_find(&cluster->roll, grain.id, &ref, cluster->sys->id);
+    const fk_seat *seat = fk__roll_find(&cluster->roll, &grain, &ref, cluster->sys->id);
     if (seat != NULL) {
         out->is_here = out->is_held = true;
         out->ref = ref;
