@@ -43,8 +43,8 @@ static fk_err act_slots(fk_steward *c, const fk_placement_command *command, fk_s
     FK_TRY(fk__steward_job(c, verb, claims + command->slot_kind.len + command->to.len, &job));
     fk_slot_claim *own = fk__store_job_extra(job);
     for (uint32_t i = 0; i < command->slot_count; i++) {
-        own[i] = (fk_slot_claim){ .slot = command->slots[i].slot,
-                                  .epoch = command->slots[i].epoch };
+        own[i] =
+            (fk_slot_claim){ .slot = command->slots[i].slot, .epoch = command->slots[i].epoch };
     }
     char *at = (char *)own + claims;
     at = act_text(at, command->slot_kind, &job->op.kind);
@@ -109,8 +109,8 @@ static fk_str seat_name(const fk_seat *seat, char room[40])
     static const char HEX[] = "0123456789abcdef";
     fk_str key = { seat->key, seat->key_len };
     const fk_path_options *paths = &seat->cluster->sys->paths;
-    bool is_name = key.len <= 255 && key.ptr[0] != '~' &&
-                   fk_path_check_name(paths, key, NULL) == FK_OK;
+    bool is_name =
+        key.len <= 255 && key.ptr[0] != '~' && fk_path_check_name(paths, key, NULL) == FK_OK;
     if (is_name) return key;
     room[0] = '~';
     for (uint32_t i = 0; i < 16; i++) {
@@ -121,7 +121,8 @@ static fk_str seat_name(const fk_seat *seat, char room[40])
 }
 
 /* FK_E_NAME_TAKEN: its predecessor is not quite gone. */
-static fk_err seat_spawn(fk_steward *c, fk_seat *seat, uint64_t incarnation, const fk_store_job *loaded)
+static fk_err seat_spawn(fk_steward *c, fk_seat *seat, uint64_t incarnation,
+                         const fk_store_job *loaded)
 {
     char room[40];
     fk_local *local = fk__steward_local(c);
@@ -130,8 +131,8 @@ static fk_err seat_spawn(fk_steward *c, fk_seat *seat, uint64_t incarnation, con
     FK_TRY(fk__shell_create(local, &start, &shell));
     fk_props props = seat->breed->shell_props;
     props.state = shell;
-    fk_err err = fk__spawn(local, seat->breed->parent, seat_name(seat, room), NULL, &props,
-                           &seat->ref);
+    fk_err err =
+        fk__spawn(local, seat->breed->parent, seat_name(seat, room), NULL, &props, &seat->ref);
     if (err != FK_OK) {
         fk__shell_destroy(local, shell);
         return err;

@@ -269,15 +269,15 @@ fk_err bank_order_give(bank *b, uint32_t account, int64_t amount)
     uint64_t floor = a->seq_max;
     pthread_mutex_unlock(&b->lock);
     int64_t begin = test_clock();
-    fk_err err = fk_grain_ask_wait(b->cluster, FK_STR("account"), account_key(account, room),
-                                   FK_MSG(bank_order, amount), FK_INTO(bank_receipt, &receipt),
-                                   CALL_TIME);
+    fk_err err =
+        fk_grain_ask_wait(b->cluster, FK_STR("account"), account_key(account, room),
+                          FK_MSG(bank_order, amount), FK_INTO(bank_receipt, &receipt), CALL_TIME);
     int64_t end = test_clock();
     atomic_fetch_add(&b->calls, 1);
     pthread_mutex_lock(&b->lock);
     if (err == FK_OK) {
+        if (a->node != receipt.node || a->life != receipt.life) a->moved_at = end;
         ledger_enter(a, &receipt, amount, floor);
-        a->at = end;
         a->latency = end - begin;
     } else {
         atomic_fetch_add(&b->failures, 1);
@@ -309,10 +309,11 @@ void bank_open(bank *b, uint32_t accounts, fk_time ttl)
     snprintf(b->folder, sizeof(b->folder), "/tmp/fraktor-kill-XXXXXX");
     CHECK(mkdtemp(b->folder) != NULL);
     snprintf(store, sizeof(store), "sqlite:%s/bank.db", b->folder);
-    rig_start_with(&b->r, (fk_system_config){ .name = "client", .workers = 1,
-                                              .remoting = bank_remoting(0) });
-    fk_cluster_config join = { .client = true, .store = store, .lease_ttl = ttl, .slots = 128,
-                               .why = &why };
+    rig_start_with(
+        &b->r, (fk_system_config){ .name = "client", .workers = 1, .remoting = bank_remoting(0) });
+    fk_cluster_config join = {
+        .client = true, .store = store, .lease_ttl = ttl, .slots = 128, .why = &why
+    };
     fk_err err = fk_cluster_join(b->r.sys, &join, &b->cluster);
     if (err == FK_E_UNSUPPORTED) {
         CHECK_OK(fk_system_stop(b->r.sys));
@@ -387,7 +388,8 @@ void bank_close(bank *b)
         sum += a->entries[a->seq_max].total;
         orders += a->answered;
     }
-    printf("%" PRIu64 " calls, %" PRIu64 " came to nothing; %" PRIu64 " answered; sum %" PRId64 "\n",
+    printf("%" PRIu64 " calls, %" PRIu64 " came to nothing; %" PRIu64 " answered; sum %" PRId64
+           "\n",
            (uint64_t)b->calls, (uint64_t)b->failures, orders, sum);
     fk_cluster_stats stats;
     CHECK_OK(fk_cluster_stats_get(b->cluster, &stats));

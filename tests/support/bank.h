@@ -35,12 +35,12 @@ typedef struct bank_account {
     /* Of the last answer. */
     uint64_t epoch;
     uint32_t node, life;
-    int64_t at;
+    int64_t moved_at; /* when this life of that node answered for the first time */
     int64_t latency;
 } bank_account;
 
 typedef struct bank_node {
-    int pid; /* 0: it does not run */
+    int pid;   /* 0: it does not run */
     int ready; /* end of a pipe */
     bool is_ready;
     uint16_t port;
