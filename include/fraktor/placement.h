@@ -311,6 +311,9 @@ FK_API fk_err fk_placement_stop(fk_placement *p, fk_time now);
 
 /* A view that is older than the one it has changes nothing. Copied. FK_E_NOMEM: nothing has changed. */
 FK_API fk_err fk_placement_update_topology(fk_placement *p, const fk_view *view, fk_time now);
+/* Somebody has a view of that version. Until it has come, no slot is given away because an older view says
+ * so: it may have been given to this member by the newer one. 0: there is none that is newer, after all. */
+FK_API void fk_placement_expect_view(fk_placement *p, uint64_t version, fk_time now);
 /* The same as a view without that member, for whoever hears of its end first. */
 FK_API fk_err fk_placement_member_left(fk_placement *p, fk_str id, uint64_t incarnation,
                                        fk_time now);

@@ -219,6 +219,7 @@ typedef struct fk_mission {
     unsigned char *packed;
     size_t packed_size;
     fk_str origin_address; /* of another node's: in the block */
+    uint64_t view;         /* of another node's: the newest that it has met on its way */
     size_t size;
 } fk_mission;
 

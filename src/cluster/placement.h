@@ -195,6 +195,7 @@ struct fk_placement {
     fk_ring errands_due;
     fk_map errands;        /* by request id */
     uint32_t acquiring;    /* errands that are TryAcquire */
+    uint64_t expected;     /* version of a view that there is; 0: none but ours is known */
     fk_time short_until;   /* memory ran out: nothing is sent until then; 0: it did not */
     fk_slot_claim *claims; /* of the command that is being said */
     uint32_t claims_max;

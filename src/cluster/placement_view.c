@@ -418,6 +418,14 @@ fk_err fk_placement_update_topology(fk_placement *p, const fk_view *view, fk_tim
     return census_take(p, census);
 }
 
+void fk_placement_expect_view(fk_placement *p, uint64_t version, fk_time now)
+{
+    fk__placement_enter(p, now);
+    bool was_old = fk_placement_view(p).version < p->expected;
+    if (version == 0 || version > p->expected) p->expected = version;
+    if (was_old && version == 0 && p->census != NULL) census_review(p);
+}
+
 fk_err fk_placement_member_left(fk_placement *p, fk_str id, uint64_t incarnation, fk_time now)
 {
     fk_census *census;
