@@ -382,6 +382,7 @@ fk_err fk_grain_peek(fk_cluster *cluster, fk_str kind, fk_str key, fk_grain_row 
     fk_into into = { &fk__type_store_job_done, &done };
     err = fk__question_await(sys, question, into, PEEK_TIME);
     if (err != FK_OK) return err == FK_E_TIMEOUT ? FK_E_STORAGE : err;
+    done.job->is_sent = false; /* it has been taken out of its message */
     const fk_store_op *op = &done.job->op;
     err = op->verdict == FK_VERDICT_OK ? FK_OK : op->err;
     if (err == FK_OK) {
