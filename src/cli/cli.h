@@ -18,12 +18,16 @@ typedef int (*cli_command_fn)(int argc, char **argv);
 int cli_ask(int argc, char **argv);
 int cli_assoc(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_call(int argc, char **argv);
 int cli_demo(int argc, char **argv);
+int cli_grains(int argc, char **argv);
+int cli_members(int argc, char **argv);
 int cli_node(int argc, char **argv);
 int cli_path(int argc, char **argv);
 int cli_quarantine(int argc, char **argv);
 int cli_sim(int argc, char **argv);
 int cli_tell(int argc, char **argv);
+int cli_where(int argc, char **argv);
 
 /* One line on stderr, "fraktor bench: ...", with the advice to look at --help; gives CLI_USAGE. */
 int cli_usage_error(const char *command, const char *format, ...)
