@@ -20,6 +20,7 @@ static const command COMMANDS[] = {
     { "call", "ask a grain of a cluster something", cli_call },
     { "demo", "run a cluster of three nodes, kill one, and show that no money is lost", cli_demo },
     { "grains", "list the grains that are active on a node", cli_grains },
+    { "load", "move money between the accounts of a cluster, and check the books", cli_load },
     { "members", "list the members of a cluster", cli_members },
     { "node", "run a system that others can send to", cli_node },
     { "path", "take actor paths apart, resolve and compare them", cli_path },
