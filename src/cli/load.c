@@ -12,10 +12,9 @@
 enum { SECONDS_MAX = 86400, STOP_SECONDS = 30, READY_SECONDS = 30, PATIENCE_SECONDS = 60 };
 
 typedef struct load_command {
-    const char *store;
+    fk_cluster_config cluster;
     load_options load;
     uint64_t seconds;
-    uint32_t slots;
     bool json;
 } load_command;
 
@@ -36,6 +35,7 @@ static void help(void)
         "  --callers M     at a time, 1 to 64 (16)\n"
         "  --accounts N    2 to 100000 (100)\n"
         "  --timeout MS    of one call, which the runtime tries again meanwhile (5000)\n"
+        "  --ttl MS        as the members have it (3000)\n"
         "  --slots N       as the members have it (16384)\n"
         "  --json          one object per line\n"
         "\n"
@@ -46,7 +46,7 @@ static void help(void)
         "example: fraktor load --store sqlite:bank.db --seconds 5");
 }
 
-int load_join(const char *command, const char *store, uint32_t slots, fk_system **sys,
+int load_join(const char *command, const fk_cluster_config *wish, fk_system **sys,
               fk_cluster **cluster)
 {
     const char *why = "";
@@ -56,9 +56,10 @@ int load_join(const char *command, const char *store, uint32_t slots, fk_system 
         .scheme = FK_SCHEME_TCP,
         .remoting = { .enabled = true, .host = "127.0.0.1", .reconnect_max = FK_SECONDS(1) }
     };
-    const fk_cluster_config join = {
-        .size = sizeof join, .client = true, .store = store, .slots = slots, .why = &why
-    };
+    fk_cluster_config join = *wish;
+    join.size = sizeof join;
+    join.client = true;
+    join.why = &why;
     fk_err err = fk_system_start(&config, sys);
     if (err != FK_OK) return cli_failed(command, "cannot start a system: %s", fk_err_text(err));
     err = fk_cluster_join(*sys, &join, cluster);
@@ -70,7 +71,7 @@ int load_join(const char *command, const char *store, uint32_t slots, fk_system 
     cli_watchdog("fk_system_stop() does not return", STOP_SECONDS);
     fk_system_stop(*sys);
     cli_watchdog("", 0);
-    return cli_failed(command, "cannot join the cluster at %s: %s", store, why);
+    return cli_failed(command, "cannot join the cluster at %s: %s", join.store, why);
 }
 
 /* ---- output -------------------------------------------------------------------------------------------- */
@@ -154,7 +155,7 @@ static int run(const load_command *c)
     load_books books;
     fk_cluster_stats stats = { .retried = 0 };
     const char *why;
-    int code = load_join("load", c->store, c->slots, &sys, &cluster);
+    int code = load_join("load", &c->cluster, &sys, &cluster);
     if (code != CLI_OK) return code;
     cli_signals_catch();
     if (load_start(cluster, &c->load, &running, &why) != FK_OK) {
@@ -181,15 +182,11 @@ static int run(const load_command *c)
 /* ---- command line ----------------------------------------------------------------------------------------- */
 
 static const struct option OPTIONS[] = {
-    { "store", required_argument, NULL, 's' },
-    { "seconds", required_argument, NULL, 'n' },
-    { "callers", required_argument, NULL, 'c' },
-    { "accounts", required_argument, NULL, 'a' },
-    { "timeout", required_argument, NULL, 't' },
-    { "slots", required_argument, NULL, 'S' },
-    { "json", no_argument, NULL, 'j' },
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
+    { "store", required_argument, NULL, 's' },   { "seconds", required_argument, NULL, 'n' },
+    { "callers", required_argument, NULL, 'c' }, { "accounts", required_argument, NULL, 'a' },
+    { "timeout", required_argument, NULL, 't' }, { "slots", required_argument, NULL, 'S' },
+    { "ttl", required_argument, NULL, 'L' },     { "json", no_argument, NULL, 'j' },
+    { "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
 };
 
 /* False: the value makes no sense. */
@@ -197,7 +194,7 @@ static bool take_value(int opt, const char *text, load_command *out)
 {
     uint64_t n;
     switch (opt) {
-    case 's': out->store = text; return true;
+    case 's': out->cluster.store = text; return true;
     case 'n': return cli_number(text, 1, SECONDS_MAX, &out->seconds);
     case 'c':
         if (!cli_number(text, 1, LOAD_CALLERS_MAX, &n)) return false;
@@ -211,9 +208,13 @@ static bool take_value(int opt, const char *text, load_command *out)
         if (!cli_number(text, 1, 3600000, &n)) return false;
         out->load.timeout = FK_MILLIS(n);
         return true;
+    case 'L':
+        if (!cli_number(text, 200, SECONDS_MAX * 1000ul, &n)) return false;
+        out->cluster.lease_ttl = FK_MILLIS(n);
+        return true;
     default:
         if (!cli_number(text, 1, FK_SLOTS_MAX, &n) || (n & (n - 1)) != 0) return false;
-        out->slots = (uint32_t)n;
+        out->cluster.slots = (uint32_t)n;
         return true;
     }
 }
@@ -240,6 +241,7 @@ int cli_load(int argc, char **argv)
             return cli_usage_error("load", "'%s' does not fit there", optarg);
     }
     if (optind < argc) return cli_usage_error("load", "too much: '%s'", argv[optind]);
-    if (c.store == NULL) return cli_usage_error("load", "which cluster? --store URL says it");
+    if (c.cluster.store == NULL)
+        return cli_usage_error("load", "which cluster? --store URL says it");
     return run(&c);
 }

@@ -56,8 +56,9 @@ void load_destroy(load *self);
 
 bool load_is_ok(const load_figures *figures, const load_books *books);
 
-/* A client of the cluster of that store, and its system. The exit code, after saying what is wrong. */
-int load_join(const char *command, const char *store, uint32_t slots, fk_system **sys,
+/* A client of the cluster of config->store, and its system. The exit code, after saying what is
+ * wrong. */
+int load_join(const char *command, const fk_cluster_config *config, fk_system **sys,
               fk_cluster **cluster);
 
 #endif /* FK_CLI_LOAD_H */
