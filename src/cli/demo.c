@@ -8,8 +8,8 @@
 #include "demo.h"
 
 #include "cli.h"
+#include "folder.h"
 
-#include <dirent.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,25 +196,6 @@ static void stop_nodes(demo *self)
     }
 }
 
-/* With all that is in it, which are plain files; kept when there is something to look into. */
-static void remove_folder(const demo *self)
-{
-    DIR *dir = self->has_failed ? NULL : opendir(self->folder);
-    struct dirent *entry;
-    if (dir == NULL) return;
-    while ((entry = readdir(dir)) != NULL) unlinkat(dirfd(dir), entry->d_name, 0);
-    closedir(dir);
-    rmdir(self->folder);
-}
-
-static bool make_folder(demo *self)
-{
-    const char *base = getenv("TMPDIR");
-    if (base == NULL || base[0] == '\0') base = "/tmp";
-    int len = snprintf(self->folder, sizeof self->folder, "%s/fraktor-demo-XXXXXX", base);
-    return len < (int)sizeof self->folder - 16 && mkdtemp(self->folder) != NULL;
-}
-
 static void stop_client(demo *self)
 {
     if (self->sys == NULL) return;
@@ -256,14 +237,15 @@ static int run_client(demo *self)
 
 static int run(demo *self)
 {
-    if (!make_folder(self)) return cli_failed("demo", "cannot make a folder in TMPDIR, or /tmp");
+    if (!folder_make("demo", self->folder))
+        return cli_failed("demo", "cannot make a folder in TMPDIR, or /tmp");
     cli_signals_catch();
     int code = start_nodes(self) ? run_client(self) : CLI_FAILED;
     if (code != CLI_OK) self->has_failed = true;
     stop_client(self);
     stop_nodes(self);
     if (self->has_failed) code = CLI_FAILED;
-    remove_folder(self);
+    if (!self->has_failed) folder_remove(self->folder); /* else there is something to look into */
     return code;
 }
 

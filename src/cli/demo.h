@@ -5,6 +5,7 @@
 /* fraktor demo: what the script (demo.c) and what is shown of it (demo_show.c) share. */
 
 #include "demo_nodes.h"
+#include "folder.h"
 #include "load.h"
 
 enum { DEMO_NODES = 3, DEMO_ACCOUNTS = 100, DEMO_CALLERS = 16 };
@@ -12,7 +13,7 @@ enum { DEMO_NODES = 3, DEMO_ACCOUNTS = 100, DEMO_CALLERS = 16 };
 typedef struct demo {
     bool json, has_failed;
     uint64_t seconds;
-    char folder[256];
+    char folder[FOLDER_MAX];
     demo_node node[DEMO_NODES];
     fk_system *sys;
     fk_cluster *cluster;

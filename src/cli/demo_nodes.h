@@ -8,6 +8,8 @@
  * name in the cluster. What they log is a file each, in the demo's folder.
  */
 
+#include "folder.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,11 +17,11 @@
 enum { DEMO_TTL_MS = 1000 };
 
 typedef struct demo_node {
-    char folder[256]; /* of the demo; the store is there, too */
-    uint32_t number;  /* 1, 2, 3 */
-    uint16_t port;    /* 0: not started yet */
-    pid_t pid;        /* 0: it does not run */
-    char id[300];     /* of the member */
+    char folder[FOLDER_MAX]; /* of the demo; the store is there, too */
+    uint32_t number;         /* 1, 2, 3 */
+    uint16_t port;           /* 0: not started yet */
+    pid_t pid;               /* 0: it does not run */
+    char id[300];            /* of the member */
 } demo_node;
 
 /* Starts the process; demo_node_await() waits until it is a member. */
