@@ -18,12 +18,76 @@
  * is used by one thread at a time.
  */
 
-#include "fraktor/member.h"
+#include "fraktor/base.h"
 #include "fraktor/port.h"
+#include "fraktor/strategy.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define FK_GRAIN_KEY_MAX    4096u /* bytes of a key, which may be any */
+#define FK_KIND_NAME_MAX    63u   /* bytes of a kind's name: a legal actor name */
+#define FK_MEMBER_TEXT_MAX  255u  /* bytes of a member's id and of its address */
+#define FK_MEMBER_KINDS_MAX 64u   /* of one member */
+#define FK_SLOTS_DEFAULT    16384u
+#define FK_SLOTS_MAX        1048576u
+
+/* ---- grains and members ----------------------------------------------------------------------- */
+
+/* 128 bits that stand for kind and key, the same on every machine. Nothing in it is secret, so whoever
+ * takes keys from strangers compares the keys, too, before two of one id are the same grain. */
+typedef struct fk_grain_id {
+    uint64_t hi, lo;
+} fk_grain_id;
+
+/* Borrowed. */
+typedef struct fk_grain_key {
+    fk_str kind;
+    fk_str key;
+    fk_grain_id id; /* fk_grain_key_of() */
+} fk_grain_key;
+
+/* FK_E_KEY: the key is empty or too long; FK_E_UNKNOWN_KIND: no kind can have that name, which is that of
+ * an actor without escapes, so that each has one spelling. */
+FK_API FK_MUST_USE fk_err fk_grain_key_of(fk_str kind, fk_str key, fk_grain_key *out);
+
+static inline bool fk_grain_id_equal(fk_grain_id a, fk_grain_id b)
+{
+    return a.hi == b.hi && a.lo == b.lo;
+}
+
+typedef enum fk_member_status {
+    FK_MEMBER_JOINING = 0, /* has a lease, owns nothing yet */
+    FK_MEMBER_UP,
+    FK_MEMBER_DRAINING, /* gives its slots away, and gets none */
+    FK_MEMBER_DOWN,     /* its lease is over */
+} fk_member_status;
+
+FK_API const char *fk_member_status_name(fk_member_status status); /* "up" */
+
+/* Borrowed with the view it is in. */
+typedef struct fk_member {
+    fk_str id;            /* "bank@127.0.0.1:4001" */
+    uint64_t incarnation; /* 1, and one more each time it joins */
+    fk_str address;       /* "fraktor.tcp://bank@127.0.0.1:4001" */
+    const fk_str *kinds;
+    uint32_t kind_count;
+    uint32_t weight; /* its share, compared with others; 0: owns nothing */
+    fk_member_status status;
+} fk_member;
+
+/* Who is there. Of two views the one with the higher version is newer; equal ones are the same. */
+typedef struct fk_view {
+    uint64_t version; /* 0: none */
+    const fk_member *members;
+    uint32_t count;
+} fk_view;
+
+static inline uint32_t fk_slot_of(fk_grain_id id, uint32_t slots)
+{
+    return (uint32_t)id.lo & (slots - 1);
+}
 
 /* ---- what a coordinator says and hears ---------------------------------------------------------- */
 
@@ -241,11 +305,15 @@ FK_API FK_MUST_USE fk_err fk_placement_start_client(fk_placement *p, fk_time now
 FK_API FK_MUST_USE fk_err fk_placement_add_kind(fk_placement *p, const fk_activated_kind *kind,
                                                 fk_time now);
 /* Everybody who waits is told FK_E_NOT_READY, every activation stopped, every slot that is held
- * released. Results that come later change nothing. FK_E_STATE: it is stopped. */
+ * released: the driver does that when the last of those activations has ended, not before. Results
+ * that come later change nothing. FK_E_STATE: it is stopped. */
 FK_API fk_err fk_placement_stop(fk_placement *p, fk_time now);
 
 /* A view that is older than the one it has changes nothing. Copied. FK_E_NOMEM: nothing has changed. */
 FK_API fk_err fk_placement_update_topology(fk_placement *p, const fk_view *view, fk_time now);
+/* Somebody has a view of that version. Until it has come, no slot is given away because an older view says
+ * so: it may have been given to this member by the newer one. 0: there is none that is newer, after all. */
+FK_API void fk_placement_expect_view(fk_placement *p, uint64_t version, fk_time now);
 /* The same as a view without that member, for whoever hears of its end first. */
 FK_API fk_err fk_placement_member_left(fk_placement *p, fk_str id, uint64_t incarnation,
                                        fk_time now);
@@ -260,14 +328,18 @@ FK_API FK_MUST_USE fk_err fk_placement_resolve(fk_placement *p, const fk_grain_k
 FK_API fk_err fk_placement_handle_result(fk_placement *p, const fk_placement_result *result,
                                          fk_time now);
 /* The activation has ended: because of StopActivation, or by itself. FK_E_NOT_FOUND: it is none of
- * ours, or ended before. is_removed: its row is to be forgotten. */
+ * ours, or ended before. */
 FK_API fk_err fk_placement_stopped(fk_placement *p, fk_grain_id id, uint64_t pid,
                                    const char *reason, fk_time now);
-/* A store of that activation was refused or its outcome is not known: as an end, with the event. */
+/* A store of that activation was refused, or its outcome is not known: the event, StopActivation, and
+ * the grain is not started anew before stopped(). */
 FK_API fk_err fk_placement_store_failed(fk_placement *p, fk_grain_id id, uint64_t pid,
                                         fk_verdict verdict, fk_err err, uint64_t epoch,
                                         fk_time now);
-/* Another member says that it has transferred these slots to us, by our incarnation. */
+/* Another member says that it has transferred these slots to us, by our incarnation. Epoch 0: the lock
+ * has told it that we hold the slot, which we may not know, because nobody heard of the end of a
+ * transfer; then the lock is asked. A driver says so to the holder of each slot that TryAcquire was
+ * refused. */
 FK_API fk_err fk_placement_transferred(fk_placement *p, fk_str kind, uint64_t incarnation,
                                        const fk_slot_claim *slots, uint32_t count, fk_time now);
 /* A member that was asked says it is not the owner, or that another is. Forgets what was cached. */

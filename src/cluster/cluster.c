@@ -296,7 +296,7 @@ fk_err fk_grain_where(fk_cluster *cluster, fk_str kind, fk_str key, fk_grain_pla
         where_text(out->address, owner->address);
     }
     fk__mem_free(&cluster->sys->mem, block, size);
-    const fk_seat *seat = fk__roll_find(&cluster->roll, grain.id, &ref, cluster->sys->id);
+    const fk_seat *seat = fk__roll_find(&cluster->roll, &grain, &ref, cluster->sys->id);
     if (seat != NULL) {
         out->is_here = out->is_held = true;
         out->ref = ref;
@@ -382,6 +382,7 @@ fk_err fk_grain_peek(fk_cluster *cluster, fk_str kind, fk_str key, fk_grain_row 
     fk_into into = { &fk__type_store_job_done, &done };
     err = fk__question_await(sys, question, into, PEEK_TIME);
     if (err != FK_OK) return err == FK_E_TIMEOUT ? FK_E_STORAGE : err;
+    done.job->is_sent = false; /* the message was taken: nobody drops it */
     const fk_store_op *op = &done.job->op;
     err = op->verdict == FK_VERDICT_OK ? FK_OK : op->err;
     if (err == FK_OK) {

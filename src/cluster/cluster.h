@@ -179,7 +179,7 @@ void fk__seat_put(fk_roll *roll, fk_seat *seat);
 fk_err fk__roll_add(fk_roll *roll, fk_seat *seat, fk_ref ref);
 void fk__roll_remove(fk_roll *roll, fk_seat *seat);
 /* Any thread. NULL: it is not listed, as far as can be seen. */
-fk_seat *fk__roll_find(const fk_roll *roll, fk_grain_id id, fk_ref *ref, uint32_t system);
+fk_seat *fk__roll_find(const fk_roll *roll, const fk_grain_key *key, fk_ref *ref, uint32_t system);
 
 /* ---- mission.c */
 
@@ -219,6 +219,7 @@ typedef struct fk_mission {
     unsigned char *packed;
     size_t packed_size;
     fk_str origin_address; /* of another node's: in the block */
+    uint64_t view;         /* of another node's: the newest that it has met on its way */
     size_t size;
 } fk_mission;
 

@@ -8,6 +8,7 @@
 
 #include "cluster/cluster.h"
 #include "core/ask.h"
+#include "core/path.h"
 #include "core/send.h"
 
 _Static_assert(sizeof(void *) != 8 || sizeof(fk_hot) == FK_INLINE_MAX, "a hot call is one block");
@@ -100,14 +101,23 @@ void fk__mission_post(fk_mission *mission)
 
 /* ---- cargo: the user's messages as bytes ---------------------------------------------------------------- */
 
+/* By a room of its own: fk_path_of() ends its text with a NUL, for which there is none here. */
 static size_t cargo_ref_text(void *ctx, fk_ref ref, char *buf, size_t size)
 {
-    return fk_path_of(ctx, ref, buf, size);
+    char text[4 * FK_PATH_MAX];
+    size_t len = fk_path_of(ctx, ref, text, sizeof(text));
+    if (len >= sizeof(text)) return SIZE_MAX / 2; /* longer than any that can be written */
+    if (len != 0 && len <= size) memcpy(buf, text, len);
+    return len;
 }
 
+/* An actor that is gone is nobody. */
 static fk_err cargo_ref(void *ctx, fk_str text, fk_ref *out)
 {
-    return fk_resolve(ctx, text, out, NULL);
+    fk_err err = fk_resolve(ctx, text, out, NULL);
+    if (err != FK_E_PID_UNKNOWN) return err;
+    *out = FK_REF_NONE;
+    return FK_OK;
 }
 
 fk_err fk__cargo_pack(fk_cluster *cluster, const fk_msg *msg, fk_cargo *cargo,

@@ -152,8 +152,9 @@ static void steward_obey(fk_steward *c, const fk_steward_order *order)
     case FK_TASK_DRAIN:
         c->status = FK_MEMBER_DRAINING;
         c->is_update_wanted = c->is_member && !c->is_draining;
+        /* Slots are given away when the view says so: whoever gets them must be able to know why, or it
+         * would give them back. */
         c->is_draining = true;
-        if (c->is_member) (void)fk_placement_drain(c->placement, c->now);
         break;
     }
 }

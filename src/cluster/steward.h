@@ -48,6 +48,7 @@ typedef struct fk_peer_node {
     fk_ref steward;
     uint32_t id_len, address_len;
     uint64_t incarnation; /* that was met last by the view */
+    fk_time heard_at;     /* a call of it was answered last */
     size_t size;
     char text[]; /* id, then address */
 } fk_peer_node;
@@ -83,6 +84,7 @@ struct fk_steward {
     bool is_view_asked, is_news;
     bool is_join_asked, is_update_asked, is_update_wanted;
     bool is_member, is_client, is_draining, is_leaving, is_leave_asked, is_stopped;
+    bool is_giving; /* draining, and others can know: placement has been told */
     uint64_t incarnation;
     fk_time join_asked_at;
     fk_member_status status;

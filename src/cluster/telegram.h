@@ -14,7 +14,7 @@ typedef enum fk_telegram_kind {
     FK_TELEGRAM_CALL = 1,
     FK_TELEGRAM_ANSWER,
     FK_TELEGRAM_MOVED, /* slots are the receiver's now */
-    FK_TELEGRAM_NEWS,  /* the view has another version */
+    FK_TELEGRAM_NEWS,  /* there is another view */
 } fk_telegram_kind;
 
 /* A user's message as bytes; serializer 0: there is none. */
@@ -26,6 +26,7 @@ typedef struct fk_cargo {
 
 typedef struct fk_telegram {
     fk_telegram_kind kind;
+    uint64_t view;        /* version of the newest that its sender knows of */
     fk_request request;   /* CALL, ANSWER */
     fk_request earlier;   /* CALL */
     uint64_t low;         /* CALL */
@@ -37,7 +38,6 @@ typedef struct fk_telegram {
     fk_str grain_kind;    /* CALL, MOVED */
     fk_str key;           /* CALL */
     uint64_t incarnation; /* MOVED: of the receiver */
-    uint64_t version;     /* NEWS */
     fk_str claims;        /* MOVED: fk__telegram_claim() */
     uint32_t claim_count;
     fk_cargo cargo; /* CALL, ANSWER */
