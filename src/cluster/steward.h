@@ -84,7 +84,8 @@ struct fk_steward {
     bool is_view_asked, is_news;
     bool is_join_asked, is_update_asked, is_update_wanted;
     bool is_member, is_client, is_draining, is_leaving, is_leave_asked, is_stopped;
-    bool is_giving; /* draining, and others can know: placement has been told */
+    bool is_halting; /* leaving, and out of time: everything is being ended */
+    bool is_giving;  /* draining, and others can know: placement has been told */
     uint64_t incarnation;
     fk_time join_asked_at;
     fk_member_status status;

@@ -13,7 +13,7 @@
 typedef enum fk_telegram_kind {
     FK_TELEGRAM_CALL = 1,
     FK_TELEGRAM_ANSWER,
-    FK_TELEGRAM_MOVED, /* slots are the receiver's now */
+    FK_TELEGRAM_MOVED, /* slots are the receiver's now; epoch 0: it seems so, let it ask the lock */
     FK_TELEGRAM_NEWS,  /* there is another view */
 } fk_telegram_kind;
 
