@@ -194,13 +194,13 @@ static bool settled(town *t, fk_err err)
 {
     switch (err) {
     case FK_OK: t->patience = PATIENCE; return true;
-    case FK_E_TIMEOUT: t->patience = IMPATIENCE; return false;
+    case FK_E_TIMEOUT:
     case FK_E_NOMEM:
     case FK_E_STORAGE:
     case FK_E_NOT_READY:
     case FK_E_ACTIVATION:
     case FK_E_UNKNOWN_KIND: /* nobody could be told of it yet */
-    case FK_E_FAILED: return false;
+    case FK_E_FAILED: t->patience = IMPATIENCE; return false;
     default: test_failed(__FILE__, __LINE__, "a call ends with %s", fk_err_name(err));
     }
 }
