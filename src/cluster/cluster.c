@@ -79,13 +79,13 @@ static void cluster_shutdown(fk_system *sys, fk_shutdown_task task, void *user)
     }
 }
 
-static fk_err cluster_plan(fk_cluster *cluster)
+static fk_err cluster_plan(fk_cluster *cluster, fk_shutdown_task *task)
 {
     const fk_shutdown_phase phase = { .name = FK_STR("cluster-sharding-shutdown-region"),
                                       .timeout = LEAVE_TIME + FK_SECONDS(2) };
     FK_TRY(fk_shutdown_phase_set(cluster->sys, &phase));
     return fk_shutdown_task_add(cluster->sys, phase.name, FK_STR("leave-cluster"), cluster_shutdown,
-                                cluster, NULL);
+                                cluster, task);
 }
 
 static void cluster_config(fk_cluster *cluster, const fk_cluster_start *start)
@@ -135,8 +135,12 @@ static fk_err cluster_init(fk_cluster *cluster, const fk_cluster_start *start)
     cluster->origin_single = (cluster->origin_single | 2) & ~UINT64_C(1);
     FK_TRY(fk__roll_init(&cluster->roll, &cluster->sys->mem));
     FK_TRY(cluster_codecs(cluster));
-    FK_TRY(cluster_plan(cluster));
-    return cluster_steward(cluster, start);
+    fk_shutdown_task task;
+    FK_TRY(cluster_plan(cluster, &task));
+    fk_err err = cluster_steward(cluster, start);
+    /* Or it would be told of a cluster that is not there. */
+    if (err != FK_OK) (void)fk_shutdown_task_cancel(cluster->sys, task);
+    return err;
 }
 
 fk_err fk__cluster_create(fk_system *sys, const fk_cluster_start *start, fk_cluster **out)
