@@ -16,9 +16,12 @@ fk_cluster *fk_cluster_of(fk_system *sys)
     return sys != NULL ? fk__word_ptr(&sys->cluster.ctx, FK_ACQUIRE) : NULL;
 }
 
-void fk__cluster_changed(void *cluster)
+bool fk__cluster_changed(void *ctx, bool is_new)
 {
-    (void)fk__steward_tell(cluster, FK_TASK_NEWS, NULL);
+    fk_cluster *cluster = ctx;
+    if (!is_new && fk__half_load(&cluster->is_unarmed, FK_RELAXED) == 0) return true;
+    fk_steward_task task = is_new ? FK_TASK_NEWS : FK_TASK_LOOK;
+    return fk__steward_tell(cluster, task, NULL) == FK_OK;
 }
 
 /* ---- beginning and end --------------------------------------------------------------------------------- */
@@ -150,6 +153,7 @@ fk_err fk__cluster_create(fk_system *sys, const fk_cluster_start *start, fk_clus
     fk_cluster *cluster = memory;
     memset(cluster, 0, sizeof(*cluster));
     cluster->sys = sys;
+    fk__half_store(&cluster->is_unarmed, 1, FK_RELAXED);
     cluster_config(cluster, start);
     fk_err err = cluster_init(cluster, start);
     if (err != FK_OK) {
@@ -162,7 +166,9 @@ fk_err fk__cluster_create(fk_system *sys, const fk_cluster_start *start, fk_clus
     /* Release: who sees the cluster sees what belongs to it. */
     fk__word_store(&sys->cluster.ctx, (uintptr_t)cluster, FK_RELEASE);
     *out = cluster;
-    return fk__steward_tell(cluster, FK_TASK_NEWS, NULL);
+    /* If it cannot be told, the driver does: the member's row is news. */
+    (void)fk__steward_tell(cluster, FK_TASK_NEWS, NULL);
+    return FK_OK;
 }
 
 /* ---- from outside ------------------------------------------------------------------------------------------ */
