@@ -6,7 +6,8 @@
 
 #include "fraktor/codec.h"
 
-static const fk_time PATIENCE = FK_MILLIS(300), IMPATIENCE = FK_MILLIS(20), RECOVERY = FK_SECONDS(20);
+static const fk_time PATIENCE = FK_MILLIS(120), IMPATIENCE = FK_MILLIS(4),
+                     RECOVERY = FK_SECONDS(20);
 
 typedef struct deposit {
     int64_t amount;
@@ -47,9 +48,9 @@ typedef struct gossip {
 FK_MESSAGE(gossip);
 FK_CODEC_STRUCT(gossip, 1, FK_FIELD(gossip, n));
 
-static const fk_codec *const CODECS[] = { &fk_codec_deposit,       &fk_codec_deposit_large,
-                                          &fk_codec_balance,       &fk_codec_close_account,
-                                          &fk_codec_gossip,        NULL };
+static const fk_codec *const CODECS[] = { &fk_codec_deposit, &fk_codec_deposit_large,
+                                          &fk_codec_balance, &fk_codec_close_account,
+                                          &fk_codec_gossip,  NULL };
 
 /* ---- grains ------------------------------------------------------------------------------------------ */
 
@@ -123,9 +124,9 @@ static fk_str account_kind(int i)
     return fk_str_of(KIND_NAME[i % 2]);
 }
 
-static fk_str account_key(int i, char buf[128])
+static fk_str account_key(const town *t, int i, char buf[128])
 {
-    int len = snprintf(buf, 128, i < 4 ? "account%d" : "%0100d", i);
+    int len = snprintf(buf, 128, i < 4 ? "%s%d" : "%s%0100d", t->name, i);
     return (fk_str){ buf, (size_t)len };
 }
 
@@ -141,6 +142,7 @@ void town_start(town *t, const char *name, const char *store, bool direct, bool 
     t->direct = direct;
     t->is_remote = is_remote;
     t->patience = PATIENCE;
+    t->leave_time = is_remote ? FK_MILLIS(150) : FK_MILLIS(20);
     fk_system_config config = { .name = name, .workers = 1, .pools_malloc = direct };
     if (is_remote) {
         config.remoting = (fk_remoting_config){ .enabled = true,
@@ -199,6 +201,7 @@ static bool settled(town *t, fk_err err)
     case FK_E_STORAGE:
     case FK_E_NOT_READY:
     case FK_E_ACTIVATION:
+    case FK_E_LOCK_DENIED:
     case FK_E_UNKNOWN_KIND: /* nobody could be told of it yet */
     case FK_E_FAILED: t->patience = IMPATIENCE; return false;
     default: test_failed(__FILE__, __LINE__, "a call ends with %s", fk_err_name(err));
@@ -211,7 +214,7 @@ static bool pay(town *t, int i, bool is_large, fk_time patience, fk_err *err)
     balance told = { 0 };
     fk_out msg = is_large ? FK_MSG(deposit_large, 1, { 0 }) : FK_MSG(deposit, 1);
     t->tried[i]++;
-    *err = fk_grain_ask_wait(t->cluster, account_kind(i), account_key(i, buf), msg,
+    *err = fk_grain_ask_wait(t->cluster, account_kind(i), account_key(t, i, buf), msg,
                              FK_INTO(balance, &told), patience);
     if (*err != FK_OK) return false;
     CHECK(told.total > t->acked[i]);
@@ -226,10 +229,10 @@ static fk_err call_grains(fk_ctx *ctx, void *arg)
     char buf[128];
     for (int i = 0; i < 3; i++) {
         uint64_t id = (uint64_t)i;
-        fk_err err = fk_grain_ask(ctx, account_kind(i), account_key(i, buf), FK_MSG(num, 1), id,
+        fk_err err = fk_grain_ask(ctx, account_kind(i), account_key(t, i, buf), FK_MSG(num, 1), id,
                                   FK_MILLIS(200));
         if (settled(t, err)) atomic_fetch_add(&t->asked, 1);
-        settled(t, fk_grain_tell(ctx, FK_STR("flea"), account_key(i, buf), FK_TEXT("told")));
+        settled(t, fk_grain_tell(ctx, FK_STR("flea"), account_key(t, i, buf), FK_TEXT("told")));
     }
     return FK_OK;
 }
@@ -277,8 +280,22 @@ static void work_crowds(town *t)
         settled(t, fk_grain_send(t->cluster, FK_STR("flea"), key, FK_MSG(deposit, 1)));
     }
     for (int i = 0; i < TOWN_CROWD; i++) {
-        settled(t,
-                fk_grain_send(t->cluster, FK_STR("bank"), FK_STR("crowd"), FK_MSG(deposit, 1)));
+        settled(t, fk_grain_send(t->cluster, FK_STR("bank"), FK_STR("crowd"), FK_MSG(deposit, 1)));
+    }
+}
+
+/* Called while it ends: its successor wants a name that is not quite free. */
+static void work_succession(town *t)
+{
+    fk_str kind = FK_STR("flea"), key = FK_STR("heir");
+    balance told;
+    settled(t, fk_grain_ask_wait(t->cluster, kind, key, FK_MSG(deposit, 1), FK_INTO(balance, &told),
+                                 t->patience));
+    for (int i = 0; i < 4; i++) {
+        settled(t, fk_grain_send(t->cluster, kind, key, FK_MSG(close_account, 1)));
+        settled(t, fk_grain_send(t->cluster, kind, key, FK_MSG(deposit, 1)));
+        settled(t, fk_grain_ask_wait(t->cluster, kind, key, FK_MSG(deposit, 1),
+                                     FK_INTO(balance, &told), t->patience));
     }
 }
 
@@ -288,9 +305,9 @@ static void work_end(town *t)
     for (int i = 0; i < 2; i++) { /* the second one wants a grain whose predecessor is just going */
         settled(t, fk_grain_ask_wait(t->cluster, FK_STR("bank"), FK_STR("closed"),
                                      FK_MSG(deposit, 1), FK_INTO(balance, &told), t->patience));
-        settled(t, fk_grain_ask_wait(t->cluster, FK_STR("bank"), FK_STR("closed"),
-                                     FK_MSG(close_account, 1), FK_INTO(balance, &told),
-                                     t->patience));
+        settled(t,
+                fk_grain_ask_wait(t->cluster, FK_STR("bank"), FK_STR("closed"),
+                                  FK_MSG(close_account, 1), FK_INTO(balance, &told), t->patience));
     }
     settled(t, fk_grain_ask_wait(t->cluster, FK_STR("bank"), FK_STR("gossip"), FK_MSG(gossip, 1),
                                  FK_INTO(balance, &told), t->patience));
@@ -310,6 +327,7 @@ void town_work(town *t)
         work_text(t);
     }
     work_inside(t);
+    work_succession(t);
     work_end(t);
 }
 
@@ -330,14 +348,15 @@ static void count_member(void *user, const fk_member *member, bool is_self)
 
 void town_look(town *t)
 {
+    char buf[128];
     fk_grain_row row;
     fk_grain_place place;
     fk_cluster_stats stats;
     size_t count = 0;
     if (t->cluster == NULL) return;
-    fk_err err = fk_grain_peek(t->cluster, FK_STR("bank"), FK_STR("account0"), &row);
+    fk_err err = fk_grain_peek(t->cluster, FK_STR("bank"), account_key(t, 0, buf), &row);
     if (err != FK_E_NOT_FOUND) settled(t, err);
-    settled(t, fk_grain_where(t->cluster, FK_STR("bank"), FK_STR("account0"), &place));
+    settled(t, fk_grain_where(t->cluster, FK_STR("bank"), account_key(t, 0, buf), &place));
     settled(t, fk_grain_each(t->cluster, count_grain, &count));
     settled(t, fk_cluster_members(t->cluster, count_member, &count));
     CHECK_OK(fk_cluster_stats_get(t->cluster, &stats));
@@ -348,12 +367,13 @@ void town_look(town *t)
 void town_leave(town *t)
 {
     if (t->cluster == NULL) return;
-    fk_err err = fk_cluster_leave(t->cluster, FK_MILLIS(150));
+    fk_err err = fk_cluster_leave(t->cluster, t->leave_time);
     if (err != FK_E_STOPPING) settled(t, err);
 }
 
 void town_check(town *t)
 {
+    char buf[128];
     fk_err err = FK_OK;
     fk_grain_row row;
     size_t selves = 0;
@@ -361,14 +381,14 @@ void town_check(town *t)
     CHECK(town_join(t));
     CHECK_OK(fk_cluster_await_ready(t->cluster, RECOVERY));
     for (int i = 0; i < TOWN_ACCOUNTS; i++) {
-        /* What was asked without memory may end so for a moment after it. */
+        /* What was begun without memory may end so for a moment after it. */
         while (!pay(t, i, i % 2 == 0, RECOVERY, &err) && test_clock() < deadline) {
+            settled(t, err);
             test_sleep_ms(10);
-            if (err != FK_E_UNKNOWN_KIND) CHECK_ERR(err, FK_E_NOMEM);
         }
         CHECK_OK(err);
     }
-    CHECK_OK(fk_grain_peek(t->cluster, FK_STR("bank"), FK_STR("account0"), &row));
+    CHECK_OK(fk_grain_peek(t->cluster, FK_STR("bank"), account_key(t, 0, buf), &row));
     CHECK(row.version > 0);
     do {
         CHECK_OK(fk_cluster_members(t->cluster, count_member, &selves));
