@@ -103,14 +103,15 @@ static fk_err act_renew(fk_steward *c, const fk_placement_command *command)
 
 /* ---- actors ------------------------------------------------------------------------------------------------ */
 
-/* /user/KIND/KEY, or a name for a key that is none. */
+/* /user/KIND/KEY, or a name for a key that is none, or might be the same name as another: "%41" is "A". */
 static fk_str seat_name(const fk_seat *seat, char room[40])
 {
     static const char HEX[] = "0123456789abcdef";
     fk_str key = { seat->key, seat->key_len };
     const fk_path_options *paths = &seat->cluster->sys->paths;
-    bool is_name =
-        key.len <= 255 && key.ptr[0] != '~' && fk_path_check_name(paths, key, NULL) == FK_OK;
+    bool is_plain = key.len <= 255 && key.ptr[0] != '~';
+    for (size_t i = 0; i < key.len && is_plain; i++) is_plain = key.ptr[i] != '%';
+    bool is_name = is_plain && fk_path_check_name(paths, key, NULL) == FK_OK;
     if (is_name) return key;
     room[0] = '~';
     for (uint32_t i = 0; i < 16; i++) {
