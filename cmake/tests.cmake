@@ -361,7 +361,7 @@ if(TARGET fraktor-cli)
     fk_add_test(cli_remote_commands
         COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/remote_commands.py
                 --program $<TARGET_FILE:fraktor-cli>)
-    if(FK_HAS_LIBUV AND FK_SQLITE3)
+    if(FK_HAS_LIBUV AND FK_HAS_SQLITE)
         fk_add_test(cli_cluster_commands TIMEOUT 180
             COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/cluster_commands.py
                     --program $<TARGET_FILE:fraktor-cli>)
