@@ -103,14 +103,15 @@ static fk_err act_renew(fk_steward *c, const fk_placement_command *command)
 
 /* ---- actors ------------------------------------------------------------------------------------------------ */
 
-/* /user/KIND/KEY, or a name for a key that is none. */
+/* /user/KIND/KEY, or a name for a key that is none, or might be the same name as another: "%41" is "A". */
 static fk_str seat_name(const fk_seat *seat, char room[40])
 {
     static const char HEX[] = "0123456789abcdef";
     fk_str key = { seat->key, seat->key_len };
     const fk_path_options *paths = &seat->cluster->sys->paths;
-    bool is_name =
-        key.len <= 255 && key.ptr[0] != '~' && fk_path_check_name(paths, key, NULL) == FK_OK;
+    bool is_plain = key.len <= 255 && key.ptr[0] != '~';
+    for (size_t i = 0; i < key.len && is_plain; i++) is_plain = key.ptr[i] != '%';
+    bool is_name = is_plain && fk_path_check_name(paths, key, NULL) == FK_OK;
     if (is_name) return key;
     room[0] = '~';
     for (uint32_t i = 0; i < 16; i++) {
@@ -289,8 +290,11 @@ void fk__steward_command(void *ctx, const fk_placement_command *command)
     switch (command->kind) {
     case FK_COMMAND_TRY_ACQUIRE: err = act_slots(c, command, FK_STORE_ACQUIRE); break;
     case FK_COMMAND_TRANSFER_SLOT: err = act_slots(c, command, FK_STORE_TRANSFER); break;
-    /* Nobody may have them before the last grain has ended; then the whole lease goes. */
-    case FK_COMMAND_RELEASE: break;
+    case FK_COMMAND_RELEASE:
+        /* When everything is being ended nobody may have them before the last grain has; then the whole
+         * lease goes. */
+        if (!c->is_halting) err = act_slots(c, command, FK_STORE_RELEASE);
+        break;
     case FK_COMMAND_LOAD_ACTIVATION: err = act_row(c, command, FK_STORE_LOAD); break;
     case FK_COMMAND_STORE_ACTIVATION: err = act_row(c, command, FK_STORE_STORE); break;
     case FK_COMMAND_REMOVE_ACTIVATION: err = act_row(c, command, FK_STORE_REMOVE); break;

@@ -121,7 +121,6 @@ static void alive_change(const fk_ctx *ctx, int by)
     alive[i].id[1] = key.id.lo;
     alive[i].count += by;
     int count = alive[i].count;
-    if (count == 0) alive[i].id[0] = alive[i].id[1] = 0;
     pthread_mutex_unlock(&alive_lock);
     CHECK(count == 0 || count == 1);
 }
@@ -148,6 +147,8 @@ static int64_t node_index(const fk_ctx *ctx)
     return i;
 }
 
+static fk_err counter_receive(fk_ctx *ctx, void *state, const fk_msg *msg);
+
 static fk_err counter_do(fk_ctx *ctx, counter *self, const town_op *op, int64_t *n)
 {
     fk_grain_info info;
@@ -159,7 +160,7 @@ static fk_err counter_do(fk_ctx *ctx, counter *self, const town_op *op, int64_t 
         test_sleep_ms((unsigned)op->arg);
         self->total++;
         break;
-    case TOWN_BECOME: *n = (int64_t)fk_become(ctx, NULL); return FK_OK;
+    case TOWN_BECOME: *n = (int64_t)fk_become(ctx, counter_receive); return FK_OK;
     case TOWN_STASH: *n = (int64_t)fk_stash(ctx); return FK_OK;
     case TOWN_REPORT:
         self->total += op->arg;
@@ -316,6 +317,7 @@ void town_open(int i, fk_cluster_config config)
     own.client = config.client;
     own.why = &why;
     if (config.lease_ttl != 0) own.lease_ttl = config.lease_ttl;
+    if (config.call_timeout != 0) own.call_timeout = config.call_timeout;
     if (config.store_timeout != 0) own.store_timeout = config.store_timeout;
     town_slots = own.slots;
     CHECK_OK(fk_cluster_join(town[i].r.sys, &own, &town[i].cluster));
