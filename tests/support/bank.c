@@ -109,6 +109,16 @@ static crowd crowd_look(fk_cluster *cluster)
     return c;
 }
 
+/* ThreadSanitizer keeps a signal back until its thread calls something that it knows, and a futex is not:
+ * so another thread is to take it. */
+static void signals_block(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 static int node_run(uint16_t port, fk_time ttl, const char *store)
 {
     static const fk_props ACCOUNT = { .receive = account_receive,
@@ -120,6 +130,7 @@ static int node_run(uint16_t port, fk_time ttl, const char *store)
     if (getenv("BANK_VERBOSE") != NULL) config.on_event = node_event;
     if (fk_system_start(&config, &sys) != FK_OK) return 4;
     if (fk_host_shutdown_on_signal(sys, NULL) != FK_OK) return 5;
+    signals_block();
     fk_cluster_config join = { .store = store, .lease_ttl = ttl, .slots = 128, .why = &why };
     fk_err err = fk_cluster_join(sys, &join, &cluster);
     if (err != FK_OK) {
