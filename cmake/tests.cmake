@@ -290,6 +290,16 @@ if(TARGET fraktor-sim)
     fk_add_test(sim_remote TIMEOUT 300
         COMMAND fraktor-sim remote --seed 1 --runs ${remote_runs} --json)
     fk_fiber_test(sim_remote)
+    set(cluster_runs 1000)
+    if(FK_SANITIZE)
+        set(cluster_runs 100)
+    endif()
+    fk_add_test(sim_cluster TIMEOUT 120
+        COMMAND fraktor-sim cluster --seed 1 --runs ${cluster_runs} --json)
+    fk_fiber_test(sim_cluster)
+    fk_add_test(sim_split_brain TIMEOUT 120
+        COMMAND fraktor-sim split-brain --seed 1 --runs 100 --json)
+    fk_fiber_test(sim_split_brain)
     if(NOT FK_SANITIZE) # mutants corrupt memory, and a sanitizer would end the whole search
         fk_add_test(sim_supervision TIMEOUT 120
             COMMAND fraktor-sim supervision --seed 1 --runs 2 --json)
@@ -299,6 +309,8 @@ if(TARGET fraktor-sim)
             COMMAND fraktor-sim lifecycle --mutants --json)
         fk_add_test(sim_remote_mutants TIMEOUT 300
             COMMAND fraktor-sim remote --mutants --json)
+        fk_add_test(sim_cluster_mutants TIMEOUT 300
+            COMMAND fraktor-sim cluster --mutants --json)
     endif()
 endif()
 

@@ -433,6 +433,7 @@ static void grain_release(fk_placement *p, fk_realm *realm, uint32_t slot)
     fk_slot_claim claim = { .slot = slot, .epoch = realm->slot[slot].epoch };
     fk_placement_command command = { .kind = FK_COMMAND_RELEASE,
                                      .request_id = ++p->last_request,
+                                     .deadline = fk__time_add(p->clock, p->config.command_timeout),
                                      .slots = &claim,
                                      .slot_count = 1,
                                      .slot_kind = fk__realm_name(realm),
@@ -511,16 +512,21 @@ void fk_placement_touch(fk_placement *p, fk_grain_id id, fk_time now)
     if (grain != NULL && now > grain->used_at) grain->used_at = now;
 }
 
-void fk_placement_passivate_idle(fk_placement *p, fk_time now)
+void fk__placement_passivate(fk_placement *p, fk_time now, fk_time idle_ttl)
 {
     fk__placement_enter(p, now);
     if (!fk__placement_is_member(p)) return;
     for (uint32_t i = 0; i < p->grains.capacity; i++) {
         fk_grain *grain = p->grains.at[i];
         if (grain == NULL || grain->phase != FK_PHASE_ACTIVE) continue;
-        fk_time ttl = grain->realm->idle_ttl;
+        fk_time ttl = idle_ttl != 0 ? idle_ttl : grain->realm->idle_ttl;
         if (ttl == 0 || fk__time_add(grain->used_at, ttl) > now) continue;
         fk__grain_stop(p, grain, "passivated");
         fk__say_grain(p, FK_PLACEMENT_PASSIVATED, grain, FK_OK, NULL);
     }
+}
+
+void fk_placement_passivate_idle(fk_placement *p, fk_time now)
+{
+    fk__placement_passivate(p, now, 0);
 }

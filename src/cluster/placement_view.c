@@ -90,7 +90,7 @@ static fk_err census_create(fk_placement *p, const fk_view *view, const fk_membe
         for (uint32_t k = 0; k < m->kind_count; k++) *kind++ = census_text(&at, m->kinds[k]);
         count++;
     }
-    members_sort(member, count);
+    if (FK_SAFEGUARD(PLACEMENT_TIE)) members_sort(member, count);
     *census =
         (fk_census){ .view = { view->version, member, count }, .member = member, .size = size };
     *out = census;

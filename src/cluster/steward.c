@@ -93,15 +93,15 @@ static fk_time steward_next(const fk_steward *c)
     fk__steward_due(&at, c->view_at);
     if (!c->is_seen) fk__steward_due(&at, c->sight_at);
     if (c->ensuring != NULL) fk__steward_due(&at, c->now + NAME_RETRY);
-    fk_placement_snapshot snapshot;
-    fk_placement_snapshot_get(c->placement, &snapshot);
-    if (snapshot.stopping > 0) fk__steward_due(&at, c->now + GONE_EVERY);
+    /* Whoever ends says so; unless there was no memory for it. */
+    if (c->has_stopping) fk__steward_due(&at, c->now + GONE_EVERY);
     return at;
 }
 
 static void steward_arm(fk_steward *c)
 {
     fk_time at = steward_next(c);
+    c->next_at = at;
     if (at >= c->tick_at || at == FK_NEVER) return;
     fk_time delay = at > c->now ? at - c->now : 0;
     fk_out tick = { &fk__type_tick, "" };
@@ -195,7 +195,8 @@ fk_err fk__steward_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
         return fk_unhandled(ctx, msg);
     }
     steward_settle(c);
-    steward_tick(c);
+    bool is_call = msg->type == &fk__type_mission || msg->type == &fk_type_fk_answer;
+    if (!is_call || c->now >= c->next_at) steward_tick(c);
     steward_conclude(c);
     return FK_OK;
 }

@@ -167,6 +167,7 @@ static fk_err calls_deliver(void *ctx, fk_call *call, const fk_resolution *at)
     bool is_numbered = call_is_numbered(c, call);
     fk_guest_call *guest;
     fk_node *body;
+    if (!text_is((fk_str){ seat->key, seat->key_len }, call->key.key)) return FK_E_KEY;
     fk_hot_call hot = { .seat = seat,
                         .ref = seat->ref,
                         .asker = mission->asker,

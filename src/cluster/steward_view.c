@@ -82,17 +82,45 @@ static void want_view(fk_steward *c)
     fk__steward_submit(c, job);
 }
 
+static void left(fk_steward *c);
+
+/* It takes too long: what is left is ended. Others may take over when that has happened, and if it does
+ * not, when the lease is over. */
+static void halt(fk_steward *c)
+{
+    if (c->is_halting) {
+        left(c);
+        c->is_leave_asked = true;
+        return;
+    }
+    c->is_halting = true;
+    c->leave_at = fk__time_add(c->now, c->cluster->config.lease_ttl);
+    fk__half_store(&c->cluster->is_left, 3, FK_RELEASE);
+    (void)fk_placement_stop(c->placement, c->now);
+    /* No more renewals: placement is what asks for them. */
+}
+
+static bool has_grains(const fk_steward *c)
+{
+    return c->stats.activated != c->stats.stopped || c->ensuring != NULL;
+}
+
 static void want_leave(fk_steward *c)
 {
     fk_store_job *job;
     bool is_late = c->now >= c->leave_at;
     if (!c->is_leaving || c->is_leave_asked) return;
+    if (is_late && c->is_member) {
+        halt(c);
+        return;
+    }
+    if (c->is_halting && has_grains(c)) return;
     bool is_drained = c->is_giving && fk_placement_is_drained(c->placement);
-    if (c->is_member && !is_late && !is_drained) return;
+    if (c->is_member && !c->is_halting && !is_drained) return;
     if (fk__steward_job(c, FK_STORE_LEAVE, 0, &job) != FK_OK) return;
     c->is_leave_asked = true;
     c->leave_at = FK_NEVER;
-    fk__half_store(&c->cluster->is_left, is_late ? 3 : 1, FK_RELEASE);
+    fk__half_store(&c->cluster->is_left, c->is_halting ? 3 : 1, FK_RELEASE);
     fk__steward_submit(c, job);
 }
 
@@ -287,6 +315,7 @@ void fk__steward_show(fk_steward *c)
     const fk_port *port = &c->mem->port;
     fk_cluster_stats stats = c->stats;
     fk_placement_snapshot_get(c->placement, &stats.placement);
+    c->has_stopping = stats.placement.stopping > 0;
     stats.incarnation = c->incarnation;
     stats.calls_open = fk__desk_count(c->desk);
     memcpy(stats.id, cluster->id, sizeof(stats.id));

@@ -99,7 +99,6 @@ static void telegram_put_moved(telegram_pen *pen, const fk_telegram *t, const fk
     FK_ASSERT(claims != NULL || t->claim_count == 0);
     for (uint32_t i = 0; i < t->claim_count; i++) {
         FK_ASSERT(claims[i].slot < FK_SLOTS_MAX);
-        FK_ASSERT(claims[i].epoch != 0);
         telegram_put(pen, claims[i].slot, 4);
         telegram_put(pen, claims[i].epoch, 8);
     }
@@ -261,7 +260,7 @@ static fk_err telegram_take_moved(telegram_eye *eye, fk_telegram *t)
     for (uint32_t i = 0; i < t->claim_count; i++) {
         fk_slot_claim claim;
         fk__telegram_claim(t, i, &claim);
-        if (claim.slot >= FK_SLOTS_MAX || claim.epoch == 0) {
+        if (claim.slot >= FK_SLOTS_MAX) {
             return fk__wire_fail(eye->fault, FK_E_MALFORMED, first + (size_t)i * TELEGRAM_CLAIM,
                                  "no slot can be claimed like that");
         }
