@@ -9,8 +9,8 @@ set(FK_CHECKS ${PROJECT_SOURCE_DIR}/tests/checks)
 
 # Those that listen or start nodes run one at a time: ports are given to the next who asks, and a node
 # that still tries to reach the one before it there would speak to a stranger.
-set(FK_PORT_TESTS "^(net_|unit_host_.*remote|stress_remote|stress_cluster|oom_sweep$|\
-first_hour_1[678]$|cli_.*remote|example_1[12]_)")
+set(FK_PORT_TESTS "^(net_|unit_host_.*(remote|cluster|grains)|stress_remote|stress_cluster|oom_|\
+first_hour_1[6789]$|cli_.*remote|cli_.*cluster|cli_demo|example_1[1-5]_)")
 
 # fk_add_test(<name> [FAST] [TIMEOUT s] COMMAND ...)
 function(fk_add_test name)
@@ -390,6 +390,17 @@ if(TARGET fraktor-cli)
     fk_add_test(cli_remote_commands
         COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/remote_commands.py
                 --program $<TARGET_FILE:fraktor-cli>)
+    if(FK_HAS_LIBUV AND FK_HAS_SQLITE)
+        fk_add_test(cli_cluster_commands TIMEOUT 180
+            COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/cluster_commands.py
+                    --program $<TARGET_FILE:fraktor-cli>)
+        fk_add_test(cli_demo TIMEOUT 120
+            COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/demo.py
+                    --program $<TARGET_FILE:fraktor-cli>)
+        fk_add_test(first_hour_19 TIMEOUT 180
+            COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/first_hour/19_cluster.py
+                    --program $<TARGET_FILE:fraktor-cli>)
+    endif()
     fk_add_test(first_hour_12_cli
         COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/first_hour/12_names.py
                 --program $<TARGET_FILE:fraktor-cli>)

@@ -20,6 +20,11 @@ enum { READY_SECONDS = 30 };
 static void become_node(char *const argv[], int out, int log, pid_t parent)
 {
     int null = open("/dev/null", O_RDONLY);
+    sigset_t stops;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGTERM);
+    sigprocmask(SIG_BLOCK, &stops, NULL); /* for the one thread of a node that waits for them */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(CLI_FAILED); /* which died before it could be told */
     setpgid(0, 0);                              /* Ctrl-C is for the parent, who closes in order */

@@ -71,10 +71,11 @@ class Node:
              *self.args], stdout=subprocess.PIPE, stderr=self.file, text=True,
             preexec_fn=self.block_signals)
         line = self.process.stdout.readline()
-        ready = re.fullmatch(r"ready (\S+) uid=(\d+) actors=/user/echo,/user/sink,/user/admin\n", line)
+        ready = re.fullmatch(r"ready (\S+) uid=(\d+) actors=/user/echo,/user/sink,/user/admin"
+                             r"(?: member=(\S+) incarnation=(\d+))?\n", line)
         check(ready, f"not ready: {line!r}", self.log())
         print(line, end="", flush=True)
-        self.address, self.uid = ready.groups()
+        self.address, self.uid, self.member, self.incarnation = ready.groups()
         check(self.address == f"fraktor.tcp://{self.name}@127.0.0.1:{self.port}", self.address)
 
     def log(self):
