@@ -137,6 +137,23 @@ if(FK_CMOCKA AND support_sources)
     else()
         message(STATUS "fraktor: tests of the network are OFF: libuv was not found")
     endif()
+    # Stores: the kit of what must hold for each, and what is only so in one.
+    fk_glob(kit "tests/store/kit*.c")
+    fk_test_program(store_memory "${PROJECT_SOURCE_DIR}/tests/store/test_memory.c;${kit}"
+                    LIBRARIES ${FK_TEST_LIBRARIES})
+    if(FK_HAS_SQLITE)
+        set(folder ${PROJECT_SOURCE_DIR}/tests/store)
+        fk_test_program(store_sqlite "${folder}/test_sqlite.c;${kit};${folder}/disk.c" TIMEOUT 120
+                        LIBRARIES ${FK_TEST_LIBRARIES} PkgConfig::SQLITE)
+        fk_test_program(store_sqlite_faults
+                        "${folder}/test_sqlite_faults.c;${folder}/kit.c;${folder}/disk.c"
+                        TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES} PkgConfig::SQLITE)
+        fk_test_program(store_sqlite_kill
+                        "${folder}/test_sqlite_kill.c;${folder}/kit.c;${folder}/disk.c"
+                        TIMEOUT 120 LIBRARIES ${FK_TEST_LIBRARIES} PkgConfig::SQLITE)
+    else()
+        message(STATUS "fraktor: tests of stores in SQLite files are OFF, as those are")
+    endif()
     # fraktor/nanopb.h, with messages that nanopb makes during the build.
     find_program(FK_NANOPB_GENERATOR NAMES nanopb_generator.py nanopb_generator)
     find_library(FK_NANOPB_LIBRARY NAMES protobuf-nanopb nanopb)
@@ -273,6 +290,16 @@ if(TARGET fraktor-sim)
     fk_add_test(sim_remote TIMEOUT 300
         COMMAND fraktor-sim remote --seed 1 --runs ${remote_runs} --json)
     fk_fiber_test(sim_remote)
+    set(cluster_runs 1000)
+    if(FK_SANITIZE)
+        set(cluster_runs 100)
+    endif()
+    fk_add_test(sim_cluster TIMEOUT 120
+        COMMAND fraktor-sim cluster --seed 1 --runs ${cluster_runs} --json)
+    fk_fiber_test(sim_cluster)
+    fk_add_test(sim_split_brain TIMEOUT 120
+        COMMAND fraktor-sim split-brain --seed 1 --runs 100 --json)
+    fk_fiber_test(sim_split_brain)
     if(NOT FK_SANITIZE) # mutants corrupt memory, and a sanitizer would end the whole search
         fk_add_test(sim_supervision TIMEOUT 120
             COMMAND fraktor-sim supervision --seed 1 --runs 2 --json)
@@ -282,6 +309,8 @@ if(TARGET fraktor-sim)
             COMMAND fraktor-sim lifecycle --mutants --json)
         fk_add_test(sim_remote_mutants TIMEOUT 300
             COMMAND fraktor-sim remote --mutants --json)
+        fk_add_test(sim_cluster_mutants TIMEOUT 300
+            COMMAND fraktor-sim cluster --mutants --json)
     endif()
 endif()
 

@@ -44,10 +44,12 @@ typedef struct fk_cluster_config {
     const char *id;    /* of this member; NULL: "system@host:port", the system's address */
     uint32_t weight;   /* its share of the slots, compared with others; 0: 100 */
     uint32_t slots;    /* of each kind; a power of two, the same for all; 0: FK_SLOTS_DEFAULT */
-    fk_time lease_ttl; /* a node that is not heard of for so long is taken over from; 0: 3 s; >= 200 ms */
+    fk_time
+        lease_ttl; /* a node that is not heard of for so long is taken over from; 0: 3 s; >= 200 ms */
     fk_time call_timeout;  /* of fk_grain_tell() and fk_grain_send(); 0: 30 s */
     fk_time store_timeout; /* what takes longer counts as failed; 0: 5 s */
-    fk_time poll_every;    /* how often the store is asked whether members have changed; 0: lease_ttl / 30,
+    fk_time
+        poll_every; /* how often the store is asked whether members have changed; 0: lease_ttl / 30,
                               at least 20 ms */
     uint32_t waiters_max;     /* calls that wait for one grain to start; 0: 1,024 */
     uint32_t activations_max; /* 0: as many as the system's actors_max allows */
@@ -80,9 +82,10 @@ FK_API fk_cluster *fk_cluster_of(fk_system *sys); /* NULL: it is in none */
 typedef struct fk_kind {
     uint32_t size; /* sizeof(fk_kind), or 0 for the layout of release 0.1 */
     bool durable;  /* state and answers are stored; else they end with the activation */
-    const fk_props *props; /* receive, start, stop, state_size, init; of the mailbox nothing. start runs
+    const fk_props
+        *props;       /* receive, start, stop, state_size, init; of the mailbox nothing. start runs
                               when the state has been read */
-    fk_time idle_ttl;      /* 0: 10 min; FK_NEVER */
+    fk_time idle_ttl; /* 0: 10 min; FK_NEVER */
     /* The state as bytes: returns their number, and writes them if they fit. Must be the same for the
      * same state. NULL: the state_size bytes as they lie in memory. */
     size_t (*encode)(const void *state, unsigned char *to, size_t size);
@@ -110,17 +113,17 @@ FK_API fk_err fk_grain_ask(fk_ctx *ctx, fk_str kind, fk_str key, fk_out msg, uin
 /* Any thread. */
 FK_API fk_err fk_grain_send(fk_cluster *cluster, fk_str kind, fk_str key, fk_out msg);
 /* As fk_ask_wait(). */
-FK_API FK_MUST_USE fk_err fk_grain_ask_wait(fk_cluster *cluster, fk_str kind, fk_str key, fk_out msg,
-                                            fk_into into, fk_time timeout);
+FK_API FK_MUST_USE fk_err fk_grain_ask_wait(fk_cluster *cluster, fk_str kind, fk_str key,
+                                            fk_out msg, fk_into into, fk_time timeout);
 
 /* ---- inside a grain ---------------------------------------------------------------------------------- */
 
 typedef struct fk_grain_info {
-    fk_str kind, key;        /* lent until receive returns */
-    uint64_t epoch;          /* of its slot: give it to whatever you write to outside, and let that
+    fk_str kind, key;    /* lent until receive returns */
+    uint64_t epoch;      /* of its slot: give it to whatever you write to outside, and let that
                                 refuse what has a smaller one */
-    uint64_t version;        /* of its row */
-    uint64_t request[2];     /* which call this is: the same when it is tried again; 0, 0: no call */
+    uint64_t version;    /* of its row */
+    uint64_t request[2]; /* which call this is: the same when it is tried again; 0, 0: no call */
 } fk_grain_info;
 
 /* FK_E_STATE: this actor is no grain. */
@@ -135,10 +138,10 @@ typedef struct fk_grain_place {
     char address[FK_MEMBER_TEXT_MAX + 1];
     uint32_t slot, slots;
     uint64_t view_version;
-    bool is_here;   /* it is active on this node */
-    bool is_held;   /* this node holds the slot */
-    fk_ref ref;     /* if it is here */
-    uint64_t epoch; /* if it is held here */
+    bool is_here;     /* it is active on this node */
+    bool is_held;     /* this node holds the slot */
+    fk_ref ref;       /* if it is here */
+    uint64_t epoch;   /* if it is held here */
     uint32_t members; /* that could own it */
 } fk_grain_place;
 

@@ -22,6 +22,8 @@
  *   fraktor/codec.h     how messages become bytes for other systems
  *   fraktor/cluster.h   grains: actors that are there when they are called, on one node at a time
  *   fraktor/store.h     where a cluster keeps its members, leases and the state of its grains
+ *   fraktor/strategy.h  who should own what
+ *   fraktor/lookup.h    from a key to its place, for drivers of your own
  *   fraktor/placement.h the machinery that decides which node runs a grain
  *   fraktor/shutdown.h  going down in phases, with tasks and deadlines
  *   fraktor/inspect.h   the tree of actors and a list of them, as text and JSON
@@ -42,6 +44,7 @@
 #include "fraktor/host.h"
 #include "fraktor/inspect.h"
 #include "fraktor/log.h"
+#include "fraktor/lookup.h"
 #include "fraktor/message.h"
 #include "fraktor/path.h"
 #include "fraktor/placement.h"
@@ -52,6 +55,7 @@
 #include "fraktor/select.h"
 #include "fraktor/shutdown.h"
 #include "fraktor/store.h"
+#include "fraktor/strategy.h"
 #include "fraktor/system.h"
 
 #endif /* FK_FRAKTOR_H */

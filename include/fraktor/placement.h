@@ -20,17 +20,18 @@
 
 #include "fraktor/base.h"
 #include "fraktor/port.h"
+#include "fraktor/strategy.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define FK_GRAIN_KEY_MAX   4096u  /* bytes of a key, which may be any */
-#define FK_KIND_NAME_MAX   63u    /* bytes of a kind's name: a legal actor name */
-#define FK_MEMBER_TEXT_MAX 255u   /* bytes of a member's id and of its address */
+#define FK_GRAIN_KEY_MAX    4096u /* bytes of a key, which may be any */
+#define FK_KIND_NAME_MAX    63u   /* bytes of a kind's name: a legal actor name */
+#define FK_MEMBER_TEXT_MAX  255u  /* bytes of a member's id and of its address */
 #define FK_MEMBER_KINDS_MAX 64u   /* of one member */
-#define FK_SLOTS_DEFAULT   16384u
-#define FK_SLOTS_MAX       1048576u
+#define FK_SLOTS_DEFAULT    16384u
+#define FK_SLOTS_MAX        1048576u
 
 /* ---- grains and members ----------------------------------------------------------------------- */
 
@@ -83,40 +84,6 @@ typedef struct fk_view {
     uint32_t count;
 } fk_view;
 
-/* ---- strategies: who should own a slot --------------------------------------------------------- */
-
-#define FK_NOBODY UINT32_MAX
-
-/* Members that can own slots of one kind, in the order of their ids. */
-typedef struct fk_candidate {
-    uint64_t seed; /* hash of its id */
-    uint32_t weight;
-} fk_candidate;
-
-typedef struct fk_strategy_ops {
-    const char *name; /* checked when a member joins: all must use the same */
-    /* owner[slot]: index of the candidate, FK_NOBODY when there is none. score: as many numbers of the
-     * strategy's own, kept with the table. */
-    void (*build)(const fk_candidate *candidates, uint32_t count, uint32_t slots, uint32_t *owner,
-                  uint64_t *score);
-    /* The same as build(), with no more work than what changes. Both get the list that has the
-     * candidate in it, at `index`, and its length: the new list to add, the old one to remove. The
-     * owners come in by the indices before the change and leave by those after it: whoever is behind
-     * `index` moves by one. */
-    void (*add)(const fk_candidate *candidates, uint32_t count, uint32_t index, uint32_t slots,
-                uint32_t *owner, uint64_t *score);
-    void (*remove)(const fk_candidate *candidates, uint32_t count, uint32_t index, uint32_t slots,
-                   uint32_t *owner, uint64_t *score);
-} fk_strategy_ops;
-
-/* Weighted rendezvous, computed once for each slot. Ties go to the smaller id. */
-extern FK_API const fk_strategy_ops fk_strategy_rendezvous;
-
-/* Score of a member for a slot; the highest owns it. The same number on every machine. 0 only of
- * weight 0, which owns nothing. */
-FK_API uint64_t fk_rendezvous_score(uint64_t member_seed, uint32_t slot, uint32_t weight);
-FK_API uint64_t fk_member_seed(fk_str id);
-
 static inline uint32_t fk_slot_of(fk_grain_id id, uint32_t slots)
 {
     return (uint32_t)id.lo & (slots - 1);
@@ -133,16 +100,16 @@ typedef struct fk_fence {
 
 /* NAME, name. */
 #define FK_PLACEMENT_COMMANDS(X)                                                                   \
-    X(TRY_ACQUIRE, "TryAcquire")              /* .kind, .slots: hold them */                       \
-    X(LOAD_ACTIVATION, "LoadActivation")      /* .key, .fence: read the row and fence it */        \
-    X(ENSURE_ACTIVATION, "EnsureActivation")  /* .key, .fence, .record: spawn, never twice */      \
-    X(STORE_ACTIVATION, "StoreActivation")    /* .key, .fence, .version, .record, .pid */          \
-    X(RELEASE, "Release")                     /* .kind, .slots: not held any more */               \
-    X(RENEW_MEMBER, "RenewMember")            /* the lease of this member */                       \
-    X(TRANSFER_SLOT, "TransferSlot")          /* .kind, .slots to .to: one compare-and-swap each */ \
-    X(STOP_ACTIVATION, "StopActivation")      /* .key, .pid, .reason: end it, tell its end */      \
-    X(REMOVE_ACTIVATION, "RemoveActivation")  /* .key, .fence, .version: forget its row */         \
-    X(CANCEL_REQUEST, "CancelRequest")        /* nobody waits for that request any more */
+    X(TRY_ACQUIRE, "TryAcquire")             /* .kind, .slots: hold them */                        \
+    X(LOAD_ACTIVATION, "LoadActivation")     /* .key, .fence: read the row and fence it */         \
+    X(ENSURE_ACTIVATION, "EnsureActivation") /* .key, .fence, .record: spawn, never twice */       \
+    X(STORE_ACTIVATION, "StoreActivation")   /* .key, .fence, .version, .record, .pid */           \
+    X(RELEASE, "Release")                    /* .kind, .slots: not held any more */                \
+    X(RENEW_MEMBER, "RenewMember")           /* the lease of this member */                        \
+    X(TRANSFER_SLOT, "TransferSlot")         /* .kind, .slots to .to: one compare-and-swap each */ \
+    X(STOP_ACTIVATION, "StopActivation")     /* .key, .pid, .reason: end it, tell its end */       \
+    X(REMOVE_ACTIVATION, "RemoveActivation") /* .key, .fence, .version: forget its row */          \
+    X(CANCEL_REQUEST, "CancelRequest")       /* nobody waits for that request any more */
 
 typedef enum fk_command_kind {
 #define FK_COMMAND_ENUM(NAME, name) FK_COMMAND_##NAME,
@@ -155,8 +122,9 @@ FK_API const char *fk_command_name(fk_command_kind kind);
 
 typedef struct fk_slot_claim {
     uint32_t slot;
-    uint64_t epoch;  /* TransferSlot, Release: the one it is held under; results: the new one, 0: refused */
-    fk_str holder;   /* of a result that was refused: who has it, or empty */
+    uint64_t
+        epoch; /* TransferSlot, Release: the one it is held under; results: the new one, 0: refused */
+    fk_str holder; /* of a result that was refused: who has it, or empty */
     uint64_t holder_incarnation;
 } fk_slot_claim;
 
@@ -169,8 +137,8 @@ typedef struct fk_placement_command {
     bool is_durable;
     fk_fence fence;
     uint64_t version;
-    uint64_t pid;  /* of the executor's own */
-    void *record;  /* what LoadActivation brought, as it came */
+    uint64_t pid; /* of the executor's own */
+    void *record; /* what LoadActivation brought, as it came */
     const fk_slot_claim *slots;
     uint32_t slot_count;
     fk_str slot_kind; /* of the slots */
@@ -192,13 +160,14 @@ typedef struct fk_placement_result {
     fk_command_kind kind;
     uint64_t request_id;
     fk_verdict verdict;
-    fk_err err; /* of what is not OK: FK_E_FENCED, FK_E_CONFLICT, FK_E_STORAGE, FK_E_ACTIVATION ... */
+    fk_err
+        err; /* of what is not OK: FK_E_FENCED, FK_E_CONFLICT, FK_E_STORAGE, FK_E_ACTIVATION ... */
     /* LoadActivation: NULL when there is no row of that grain. Handed on to EnsureActivation and
      * StoreActivation; discard() tells when it is not needed any more. */
     void *record;
-    uint64_t version; /* LoadActivation, StoreActivation: the row's now */
-    uint64_t epoch;   /* FK_E_FENCED: the one in the way */
-    uint64_t pid;     /* EnsureActivation */
+    uint64_t version;           /* LoadActivation, StoreActivation: the row's now */
+    uint64_t epoch;             /* FK_E_FENCED: the one in the way */
+    uint64_t pid;               /* EnsureActivation */
     const fk_slot_claim *slots; /* TryAcquire, TransferSlot: as in the command */
     uint32_t slot_count;
 } fk_placement_result;
@@ -214,8 +183,8 @@ typedef struct fk_resolution {
     fk_str authority;     /* id of the member; lent until the view changes */
     uint64_t incarnation; /* of that member */
     fk_str address;
-    uint64_t pid;         /* local */
-    uint64_t epoch;       /* local */
+    uint64_t pid;   /* local */
+    uint64_t epoch; /* local */
     uint64_t view_version;
     fk_time observed_at;
     const char *reason; /* of an error */
@@ -223,29 +192,29 @@ typedef struct fk_resolution {
 
 /* NAME, name, what it is about. */
 #define FK_PLACEMENT_EVENTS(X)                                                                     \
-    X(RESOLVED, "Resolved")           /* key, authority */                                         \
-    X(REFUSED, "ResolveRefused")      /* key, err, reason */                                       \
-    X(LOCK_DENIED, "LockDenied")      /* key, authority of the holder, reason */                   \
-    X(ACTIVATED, "Activated")         /* key, pid, epoch */                                        \
+    X(RESOLVED, "Resolved")                  /* key, authority */                                  \
+    X(REFUSED, "ResolveRefused")             /* key, err, reason */                                \
+    X(LOCK_DENIED, "LockDenied")             /* key, authority of the holder, reason */            \
+    X(ACTIVATED, "Activated")                /* key, pid, epoch */                                 \
     X(ACTIVATION_FAILED, "ActivationFailed") /* key, err, reason */                                \
-    X(PASSIVATED, "Passivated")       /* key */                                                    \
-    X(STOPPED, "Stopped")             /* key, reason */                                            \
-    X(FENCED, "Fenced")               /* key, epoch in the way */                                  \
-    X(STORE_CONFLICT, "StoreConflict") /* key, version */                                          \
-    X(STORE_FAILED, "StoreFailed")    /* key, err */                                               \
-    X(REDIRECTED, "Redirected")       /* key, authority */                                         \
-    X(DEDUPLICATED, "Deduplicated")   /* key */                                                    \
-    X(SLOT_ACQUIRED, "SlotAcquired")  /* kind, slot, epoch */                                      \
-    X(SLOT_LOST, "SlotLost")          /* kind, slot, epoch, reason */                              \
-    X(SLOT_DRAINING, "SlotDraining")  /* kind, slot, authority of the next owner */                \
-    X(SLOT_TRANSFERRED, "SlotTransferred") /* kind, slot, epoch, authority */                      \
-    X(SLOT_RELEASED, "SlotReleased")  /* kind, slot, epoch */                                      \
-    X(LEASE_RENEWED, "LeaseRenewed")  /* authority: this member */                                 \
-    X(LEASE_LOST, "LeaseLost")        /* authority: this member; reason */                         \
-    X(TOPOLOGY, "TopologyUpdated")    /* version of the view */                                    \
-    X(STATE, "StateChanged")          /* reason: the new state */                                  \
-    X(CACHE_PUT, "PidCachePut")       /* key, authority */                                         \
-    X(CACHE_DROPPED, "PidCacheDropped") /* key, authority, reason */
+    X(PASSIVATED, "Passivated")              /* key */                                             \
+    X(STOPPED, "Stopped")                    /* key, reason */                                     \
+    X(FENCED, "Fenced")                      /* key, epoch in the way */                           \
+    X(STORE_CONFLICT, "StoreConflict")       /* key, version */                                    \
+    X(STORE_FAILED, "StoreFailed")           /* key, err */                                        \
+    X(REDIRECTED, "Redirected")              /* key, authority */                                  \
+    X(DEDUPLICATED, "Deduplicated")          /* key */                                             \
+    X(SLOT_ACQUIRED, "SlotAcquired")         /* kind, slot, epoch */                               \
+    X(SLOT_LOST, "SlotLost")                 /* kind, slot, epoch, reason */                       \
+    X(SLOT_DRAINING, "SlotDraining")         /* kind, slot, authority of the next owner */         \
+    X(SLOT_TRANSFERRED, "SlotTransferred")   /* kind, slot, epoch, authority */                    \
+    X(SLOT_RELEASED, "SlotReleased")         /* kind, slot, epoch */                               \
+    X(LEASE_RENEWED, "LeaseRenewed")         /* authority: this member */                          \
+    X(LEASE_LOST, "LeaseLost")               /* authority: this member; reason */                  \
+    X(TOPOLOGY, "TopologyUpdated")           /* version of the view */                             \
+    X(STATE, "StateChanged")                 /* reason: the new state */                           \
+    X(CACHE_PUT, "PidCachePut")              /* key, authority */                                  \
+    X(CACHE_DROPPED, "PidCacheDropped")      /* key, authority, reason */
 
 typedef enum fk_placement_event_kind {
 #define FK_PLACEMENT_ENUM(NAME, name) FK_PLACEMENT_##NAME,
@@ -298,21 +267,22 @@ typedef struct fk_activated_kind {
 } fk_activated_kind;
 
 typedef struct fk_placement_config {
-    uint32_t size;             /* sizeof(fk_placement_config), or 0 */
-    uint32_t slots;            /* of each kind, a power of two; 0: FK_SLOTS_DEFAULT */
+    uint32_t size;                   /* sizeof(fk_placement_config), or 0 */
+    uint32_t slots;                  /* of each kind, a power of two; 0: FK_SLOTS_DEFAULT */
     const fk_strategy_ops *strategy; /* NULL: fk_strategy_rendezvous */
     fk_placement_outcome outcome;
-    fk_time lease_ttl;         /* 0: 3 s */
-    uint32_t clock_error_ppm;  /* rate error of clocks that is put up with; 0: 2000 */
-    fk_time lease_margin;      /* stop that long before; 0: lease_ttl / 10 */
-    fk_time command_timeout;   /* 0: 5 s */
-    fk_time retry_delay;       /* before a slot that was refused is tried again; 0: lease_ttl / 16 */
-    uint32_t waiters_max;      /* of one grain; 0: 1024 */
-    uint32_t activations_max;  /* active or on their way; 0: 16,777,216 */
-    uint32_t acquire_batch;    /* slots in one TryAcquire; 0: 512; <= 4096 */
-    uint32_t drain_batch;      /* slots that are drained at a time; 0: 64; <= 4096 */
-    uint32_t cache_capacity;   /* pids of others that are remembered; FK_CACHE_NONE: none; 0: 65,536 */
-    fk_time cache_ttl;         /* 0: 1 min */
+    fk_time lease_ttl;        /* 0: 3 s */
+    uint32_t clock_error_ppm; /* rate error of clocks that is put up with; 0: 2000 */
+    fk_time lease_margin;     /* stop that long before; 0: lease_ttl / 10 */
+    fk_time command_timeout;  /* 0: 5 s */
+    fk_time retry_delay;      /* before a slot that was refused is tried again; 0: lease_ttl / 16 */
+    uint32_t waiters_max;     /* of one grain; 0: 1024 */
+    uint32_t activations_max; /* active or on their way; 0: 16,777,216 */
+    uint32_t acquire_batch;   /* slots in one TryAcquire; 0: 512; <= 4096 */
+    uint32_t drain_batch;     /* slots that are drained at a time; 0: 64; <= 4096 */
+    uint32_t
+        cache_capacity; /* pids of others that are remembered; FK_CACHE_NONE: none; 0: 65,536 */
+    fk_time cache_ttl;  /* 0: 1 min */
 } fk_placement_config;
 
 #define FK_CACHE_NONE UINT32_MAX
@@ -335,11 +305,15 @@ FK_API FK_MUST_USE fk_err fk_placement_start_client(fk_placement *p, fk_time now
 FK_API FK_MUST_USE fk_err fk_placement_add_kind(fk_placement *p, const fk_activated_kind *kind,
                                                 fk_time now);
 /* Everybody who waits is told FK_E_NOT_READY, every activation stopped, every slot that is held
- * released. Results that come later change nothing. FK_E_STATE: it is stopped. */
+ * released: the driver does that when the last of those activations has ended, not before. Results
+ * that come later change nothing. FK_E_STATE: it is stopped. */
 FK_API fk_err fk_placement_stop(fk_placement *p, fk_time now);
 
 /* A view that is older than the one it has changes nothing. Copied. FK_E_NOMEM: nothing has changed. */
 FK_API fk_err fk_placement_update_topology(fk_placement *p, const fk_view *view, fk_time now);
+/* Somebody has a view of that version. Until it has come, no slot is given away because an older view says
+ * so: it may have been given to this member by the newer one. 0: there is none that is newer, after all. */
+FK_API void fk_placement_expect_view(fk_placement *p, uint64_t version, fk_time now);
 /* The same as a view without that member, for whoever hears of its end first. */
 FK_API fk_err fk_placement_member_left(fk_placement *p, fk_str id, uint64_t incarnation,
                                        fk_time now);
@@ -354,14 +328,18 @@ FK_API FK_MUST_USE fk_err fk_placement_resolve(fk_placement *p, const fk_grain_k
 FK_API fk_err fk_placement_handle_result(fk_placement *p, const fk_placement_result *result,
                                          fk_time now);
 /* The activation has ended: because of StopActivation, or by itself. FK_E_NOT_FOUND: it is none of
- * ours, or ended before. is_removed: its row is to be forgotten. */
+ * ours, or ended before. */
 FK_API fk_err fk_placement_stopped(fk_placement *p, fk_grain_id id, uint64_t pid,
                                    const char *reason, fk_time now);
-/* A store of that activation was refused or its outcome is not known: as an end, with the event. */
+/* A store of that activation was refused, or its outcome is not known: the event, StopActivation, and
+ * the grain is not started anew before stopped(). */
 FK_API fk_err fk_placement_store_failed(fk_placement *p, fk_grain_id id, uint64_t pid,
                                         fk_verdict verdict, fk_err err, uint64_t epoch,
                                         fk_time now);
-/* Another member says that it has transferred these slots to us, by our incarnation. */
+/* Another member says that it has transferred these slots to us, by our incarnation. Epoch 0: the lock
+ * has told it that we hold the slot, which we may not know, because nobody heard of the end of a
+ * transfer; then the lock is asked. A driver says so to the holder of each slot that TryAcquire was
+ * refused. */
 FK_API fk_err fk_placement_transferred(fk_placement *p, fk_str kind, uint64_t incarnation,
                                        const fk_slot_claim *slots, uint32_t count, fk_time now);
 /* A member that was asked says it is not the owner, or that another is. Forgets what was cached. */
@@ -395,9 +373,9 @@ typedef struct fk_placement_snapshot {
     uint64_t view_version;
     uint32_t members, kinds;
     uint32_t slots_held, slots_wanted, slots_draining;
-    uint32_t activations;      /* active */
-    uint32_t flights;          /* on their way */
-    uint32_t stopping;         /* told to stop, not gone */
+    uint32_t activations; /* active */
+    uint32_t flights;     /* on their way */
+    uint32_t stopping;    /* told to stop, not gone */
     uint32_t waiters;
     uint32_t commands_pending; /* without a result */
     uint32_t cached;

@@ -5,9 +5,10 @@
 /*
  * Stores: where a cluster keeps its members, the leases of its slots, and the state of its grains.
  *
- * A store is named by a URL: "memory:" (one process; "memory:NAME" is shared by all in the process
- * who say that name), "sqlite:FILE" (many processes on one machine). It is a table of functions, so
- * that a program can bring its own: fk_store_provider.
+ * A store is named by a URL: "memory:NAME" (shared by all in the process who say that name, which may
+ * be empty, until the last of them closes it; its memory comes from the port of the first),
+ * "sqlite:FILE" (many processes on one machine). It is a table of functions, so that a program can
+ * bring its own: fk_store_provider.
  *
  * A store is used by one thread at a time, may block, and never calls back. All clocks are its own:
  * it judges leases by the time on its side, and nobody else's.
@@ -65,7 +66,8 @@ FK_API const char *fk_store_verb_name(fk_store_verb verb);
  *   UPDATE    FK_E_FENCED as RENEW.
  *   LEAVE     OK also when it is gone already.
  *   VIEW      .version: the newest. When it is another than was known, .view is filled, and lies in
- *             memory from room(). Members that are DOWN are not listed. Ids are in order.
+ *             memory from room(). Members that are DOWN are not listed, and of one id only the
+ *             newest incarnation, if that is not DOWN. Ids are in order.
  *   ACQUIRE   for each claim: its epoch, greater than any that slot ever had; the one it has when the
  *             member holds it already; or 0 and the holder, whose lease is not over. FK_E_FENCED: the
  *             member's own lease is over; nothing was acquired.
@@ -76,12 +78,13 @@ FK_API const char *fk_store_verb_name(fk_store_verb verb);
  *   LOAD      puts the fence into the row, and makes it if there is none (version 0). FK_E_FENCED when
  *             the row's epoch is higher, or the same of another holder or incarnation; .epoch is it.
  *             .record is filled. FK_E_CORRUPT: the row cannot be read.
- *   STORE     when fence and version are the row's: version + 1, and the new record. The very same
- *             again (fence, version, request) is OK again, with the same result. FK_E_FENCED,
- *             FK_E_CONFLICT (.epoch, .record.version), FK_E_FULL (the disk).
+ *   STORE     when fence and version are the row's: version + 1, which .record.version is then, and
+ *             the new record. The very same again (fence, version, request) is OK again, with the
+ *             same result. FK_E_FENCED, FK_E_CONFLICT (.epoch, .record.version), FK_E_FULL (the disk),
+ *             FK_E_LIMIT (the state is larger than the store can keep).
  *   REMOVE    when fence and version are the row's: its state is gone; the fence stays, so that no
- *             earlier holder can write again. OK when there is no state.
- *   PEEK      FK_E_NOT_FOUND.
+ *             earlier holder can write again, and versions begin with 0. OK when there is no state.
+ *   PEEK      FK_E_NOT_FOUND: there is no state; .record.fence tells who loaded it, if anybody did.
  *   LIST      up to .limit keys greater than .after, in order of bytes, by put_key().
  *
  * Any of them may be UNKNOWN: FK_E_STORAGE, or FK_E_TIMEOUT. FK_E_NOMEM is REFUSED: nothing was done.
@@ -114,7 +117,8 @@ struct fk_store_op {
     fk_view view;
     const char *reason; /* a sentence for people, static or from room(); or NULL */
 
-    /* Memory for what is read; the caller's, who frees it. NULL: there is none (FK_E_NOMEM). */
+    /* Memory for what is read; the caller's, who frees it. NULL: there is none (FK_E_NOMEM). Neither
+     * may use a store. */
     void *(*room)(fk_store_op *op, size_t size);
     void (*put_key)(fk_store_op *op, fk_str key);
     void *user; /* the caller's */

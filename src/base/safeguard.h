@@ -207,7 +207,14 @@
     X(PLACEMENT_STOPPING, "placement-stopping", "a grain is started while it still stops",         \
       "cluster")                                                                                   \
     X(PLACEMENT_DRAIN_WAITS, "placement-drain-waits",                                              \
-      "a slot is handed over while grains of it still run", "cluster")
+      "a slot is handed over while grains of it still run", "cluster")                             \
+    X(PLACEMENT_TIE, "placement-tie", "of equal members the first of the list owns a slot",        \
+      "cluster")                                                                                   \
+    X(STORE_EPOCH, "store-epoch", "a store of an earlier holder counts", "cluster")                \
+    X(STORE_VERSION_AND_STAMP, "store-version-and-stamp",                                          \
+      "a load leaves no fence, and a store is not compared with the version", "cluster")           \
+    X(STORE_EPOCH_REUSE, "store-epoch-reuse", "the epoch of a slot that was released comes again", \
+      "cluster")
 
 #define FK_MUTATION_ENUM(NAME, name, what, where) FK_MUTATION_##NAME,
 

@@ -119,7 +119,7 @@ extern const bench_workload BENCH_PINGPONG, BENCH_RING, BENCH_BIG;
 extern const bench_workload BENCH_COUNT, BENCH_FANIN, BENCH_FORKJOIN;
 extern const bench_workload BENCH_CREATE, BENCH_SKYNET, BENCH_IDLE;
 extern const bench_workload BENCH_TIMERS, BENCH_INDEPENDENT, BENCH_PATH_RESOLVE, BENCH_ASK;
-extern const bench_workload BENCH_PLACE;
+extern const bench_workload BENCH_PLACE, BENCH_ACTIVATE;
 extern const bench_workload BENCH_REMOTE_ONEWAY, BENCH_REMOTE_ASK;
 
 #endif /* FK_CLI_BENCH_H */

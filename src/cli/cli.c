@@ -78,6 +78,36 @@ void cli_watchdog(const char *what, unsigned seconds)
     alarm(seconds);
 }
 
+static volatile sig_atomic_t has_signal;
+
+static void on_signal(int number)
+{
+    (void)number;
+    has_signal = 1;
+}
+
+void cli_signals_catch(void)
+{
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* In small pieces: another thread may be the one that gets the signal. */
+bool cli_sleep_until(double when)
+{
+    static const double PIECE = 0.02;
+    for (;;) {
+        double left = when - cli_seconds();
+        if (has_signal) return false;
+        if (left <= 0) return true;
+        if (left > PIECE) left = PIECE;
+        const struct timespec t = { .tv_nsec = (long)(left * 1e9) };
+        nanosleep(&t, NULL);
+    }
+}
+
 double cli_seconds(void)
 {
     struct timespec t;

@@ -18,12 +18,17 @@ typedef int (*cli_command_fn)(int argc, char **argv);
 int cli_ask(int argc, char **argv);
 int cli_assoc(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_call(int argc, char **argv);
 int cli_demo(int argc, char **argv);
+int cli_grains(int argc, char **argv);
+int cli_load(int argc, char **argv);
+int cli_members(int argc, char **argv);
 int cli_node(int argc, char **argv);
 int cli_path(int argc, char **argv);
 int cli_quarantine(int argc, char **argv);
 int cli_sim(int argc, char **argv);
 int cli_tell(int argc, char **argv);
+int cli_where(int argc, char **argv);
 
 /* One line on stderr, "fraktor bench: ...", with the advice to look at --help; gives CLI_USAGE. */
 int cli_usage_error(const char *command, const char *format, ...)
@@ -38,6 +43,11 @@ bool cli_number(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 /* If the same is not called with 0 within so many seconds, the program ends with a message that
  * names what was going on and with CLI_FAILED: for calls that might never return. */
 void cli_watchdog(const char *what, unsigned seconds);
+
+/* From here on SIGINT and SIGTERM are only remembered; a second one of a kind ends the program. */
+void cli_signals_catch(void);
+/* Sleeps until that time of cli_seconds(). False: a signal has come, maybe before. */
+bool cli_sleep_until(double when);
 
 /* Seconds on the monotonic clock. */
 double cli_seconds(void);

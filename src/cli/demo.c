@@ -1,177 +1,252 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * fraktor demo: a bank of actors that works for some seconds under difficulties and then makes
- * up its books. demo_bank.h says who is who.
+ * fraktor demo: a bank in a cluster of three nodes, of which one is killed and one is drained while
+ * money moves. The script is a list of moments; between them a loop looks around every tenth of a
+ * second.
  */
 
+#include "demo.h"
+
 #include "cli.h"
-#include "demo_bank.h"
+#include "folder.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { SECONDS_DEFAULT = 10, SECONDS_MAX = 86400, CLOSING_SECONDS = 30 };
+enum {
+    SECONDS_DEFAULT = 20,
+    SECONDS_MAX = 86400,
+    STOP_SECONDS = 20,
+    PATIENCE_SECONDS = 60,
+    KILLED = 1, /* which of the nodes */
+    DRAINED = 2,
+};
 
 static void help(void)
 {
     puts(
         "usage: fraktor demo [--seconds N] [--json]\n"
         "\n"
-        "Runs a bank: 1000 accounts, 4 tellers that move money between them as fast as they can,\n"
-        "accounts that are closed in the middle of their work and opened again, and a receipt\n"
-        "printer whose bounded mailbox overflows. Every second a line tells how it goes. At the\n"
-        "end all the money must still be there; exit code 1 if it is not.\n"
+        "Starts a cluster of three nodes on this machine, each a process, with a SQLite file in a\n"
+        "temporary folder as its store. 100 bank accounts are grains of the cluster, and this process\n"
+        "moves money between them as fast as 16 callers can. Meanwhile one node is killed and started\n"
+        "again, and another is drained and started again. Every second a line tells how it goes. At\n"
+        "the end all accounts are read: no order may be lost or done twice; exit code 1 if one is.\n"
         "\n"
-        "  --seconds N   how long (10, or what the environment variable DEMO_SECONDS says)\n"
+        "  --seconds N   how long (20, or what the environment variable DEMO_SECONDS says); in less\n"
+        "                than 8 no node is drained, in less than 3 none is killed\n"
         "  --json        one object per line\n"
         "\n"
-        "Ctrl-C (SIGINT, SIGTERM) closes the bank early: in order, telling on stderr how far it is,\n"
-        "and with its summary; a second one ends the program at once, with code 130 (143).\n"
+        "Ctrl-C (SIGINT, SIGTERM) closes the bank early: in order, and with its summary; a second one\n"
+        "ends the program and its nodes at once.\n"
         "\n"
-        "example: DEMO_SECONDS=3 fraktor demo");
+        "example: DEMO_SECONDS=10 fraktor demo");
 }
 
-/* ---- callbacks of the system ------------------------------------------------------------ */
+/* ---- looking around ------------------------------------------------------------------------------------ */
 
-/* Runs on whichever thread met the dead letter. Sending the teller a note is all it does. */
-static void on_dead_letter(void *user, const fk_dead_letter *letter)
+static void count_member(void *user, const fk_member *member, bool is_self)
 {
-    demo_bank *bank = user;
-    if (letter->type == &fk_type_demo_debit) {
-        const demo_debit *debit = letter->data;
-        fk_send_from(bank->sys, letter->sender, letter->to, FK_MSG(demo_bounced, debit->slot));
-    } else if (letter->type == &fk_type_demo_credit) {
-        const demo_credit *credit = letter->data;
-        fk_send_from(bank->sys, letter->sender, letter->to, FK_MSG(demo_bounced, credit->slot));
+    (void)is_self;
+    if (member->status == FK_MEMBER_UP) ++*(uint32_t *)user;
+}
+
+/* Who owns each account by the view of this process. */
+static void look(demo *self)
+{
+    self->members = 0;
+    fk_cluster_members(self->cluster, count_member, &self->members);
+    for (uint32_t i = 0; i < DEMO_ACCOUNTS; i++) {
+        char key[24], *owner = self->owner[i];
+        fk_grain_place place;
+        snprintf(key, sizeof key, "a%05u", i);
+        fk_err err = fk_grain_where(self->cluster, FK_STR("account"), fk_str_of(key), &place);
+        if (err != FK_OK || strncmp(owner, place.owner, sizeof self->owner[i] - 1) == 0) continue;
+        if (owner[0] != '\0') self->moved++;
+        snprintf(owner, sizeof self->owner[i], "%.60s", place.owner);
     }
 }
 
-static void on_failure(void *user, const fk_failure *failure)
+/* Until that moment of the demo; false: a signal has come. */
+static bool go_on_until(demo *self, double moment)
 {
-    (void)user;
-    cli_failed("demo", "an actor failed at %s: %s: %s",
-               failure->type == NULL ? "its start" : failure->type->name, fk_err_text(failure->err),
-               failure->detail);
+    double end = self->begun + moment;
+    for (;;) {
+        double now = cli_seconds(), next = now + 0.1;
+        if (now >= end) return true;
+        if (next > self->said_at + 1) next = self->said_at + 1;
+        if (next > end) next = end;
+        bool ok = cli_sleep_until(next);
+        look(self);
+        if (cli_seconds() >= self->said_at + 1) demo_say_progress(self);
+        if (!ok) return false;
+    }
 }
 
-/* ---- closing ---------------------------------------------------------------------------- */
-
-/* First the tellers finish what they have begun and the books are made up; then the system, which
- * belongs to the last phase, ends. */
-static fk_err plan_closing(demo_bank *bank)
+static double pause_ms(demo *self)
 {
-    const fk_shutdown_phase closing = { .name = FK_STR("service-requests-done"),
-                                        .timeout = FK_SECONDS(CLOSING_SECONDS) };
-    const fk_signal_config signals = { .progress_fd = STDERR_FILENO,
-                                       .deadline = FK_SECONDS(2 * CLOSING_SECONDS) };
-    fk_err err = fk_shutdown_phase_set(bank->sys, &closing);
-    if (err == FK_OK) {
-        err = fk_shutdown_task_add_actor(bank->sys, closing.name, FK_STR("books"), bank->branch,
-                                         FK_MSG(demo_hours, false), NULL);
-    }
-    return err == FK_OK ? fk_host_shutdown_on_signal(bank->sys, &signals) : err;
+    load_figures figures;
+    load_figures_get(self->load, &figures);
+    return figures.pause_ms;
 }
 
-/* Works until the time is up or a signal closes the bank. */
-static fk_err work(demo_bank *bank, uint64_t seconds)
+/* ---- the script ------------------------------------------------------------------------------------------- */
+
+static bool broken(demo *self, const char *what, const demo_node *node)
 {
-    fk_err outcome;
-    fk_send(bank->sys, bank->branch, FK_MSG(demo_hours, true));
-    fk_err err = fk_shutdown_await(bank->sys, FK_SECONDS(seconds), &outcome);
-    if (err == FK_E_TIMEOUT) {
-        err = fk_shutdown_run(bank->sys, FK_STR("closing time"));
-        if (err == FK_OK) {
-            err = fk_shutdown_await(bank->sys, FK_SECONDS(2 * CLOSING_SECONDS), &outcome);
-        }
-    }
-    return err == FK_OK ? outcome : err;
+    self->has_failed = true;
+    cli_failed("demo", "node %u %s; its log: %s/node%u.log", node->number, what, self->folder,
+               node->number);
+    return false;
 }
 
-/* ---- summary ---------------------------------------------------------------------------- */
-
-static void summary_json(const demo_bank *bank, const fk_stats *stats, double seconds, bool ok)
+static bool start_again(demo *self, demo_node *node)
 {
-    printf("{\"event\":\"summary\",\"seconds\":%.3f,\"transfers\":%llu,\"refused\":%llu,"
-           "\"retries\":%llu,\"reopened\":%llu,\"messages\":%llu,\"dead_letters\":{",
-           seconds, (unsigned long long)bank->totals.transfers,
-           (unsigned long long)bank->totals.refused, (unsigned long long)bank->totals.retries,
-           (unsigned long long)bank->reopened, (unsigned long long)stats->processed);
-    for (int i = 0; i < FK_REASON_COUNT; i++) {
-        printf("%s\"%s\":%llu", i == 0 ? "" : ",", fk_reason_name((fk_reason)i),
-               (unsigned long long)stats->dead_letters[i]);
+    int fd;
+    if (!demo_node_start(node, &fd) || !demo_node_await(node, fd)) {
+        return broken(self, "does not start again", node);
     }
-    printf("},\"failures\":%llu,\"money_expected\":%lld,\"money_found\":%lld,\"ok\":%s}\n",
-           (unsigned long long)stats->failures, (long long)(DEMO_OPENING * DEMO_ACCOUNTS),
-           (long long)bank->money, ok ? "true" : "false");
+    demo_say_node(self, "restarted", node);
+    return true;
 }
 
-static void summary_text(const demo_bank *bank, const fk_stats *stats, double seconds, bool ok)
+/* Killed after a quarter of that time, and started again at its end. */
+static bool part_kill(demo *self, double from, double to)
 {
-    printf("\nThe bank closed after %.1f s.\n", seconds);
-    printf("  %12llu transfers, %llu more refused for lack of money\n",
-           (unsigned long long)bank->totals.transfers, (unsigned long long)bank->totals.refused);
-    printf("  %12llu messages, %.2f million a second\n", (unsigned long long)stats->processed,
-           (double)stats->processed / seconds / 1e6);
-    printf("  %12llu accounts closed at work and opened again\n",
-           (unsigned long long)bank->reopened);
-    for (int i = 0; i < FK_REASON_COUNT; i++) {
-        if (stats->dead_letters[i] == 0) continue;
-        printf("  %12llu dead letters: %s%s\n", (unsigned long long)stats->dead_letters[i],
-               fk_reason_name((fk_reason)i),
-               i == FK_REASON_STOPPED          ? " (went back to the teller, who tried again)"
-               : i == FK_REASON_DROPPED_OLDEST ? " (receipts: the printer's mailbox holds 8)"
-                                               : "");
-    }
-    printf("  %12lld coins at the start, %lld now: %s\n", (long long)(DEMO_OPENING * DEMO_ACCOUNTS),
-           (long long)bank->money, ok ? "nothing lost" : "THE BOOKS ARE WRONG");
+    demo_node *node = &self->node[KILLED];
+    if (!go_on_until(self, from + (to - from) / 4)) return false;
+    load_pause_reset(self->load);
+    demo_node_kill(node);
+    demo_say_node(self, "killed", node);
+    bool ok = go_on_until(self, to);
+    self->failover_ms = pause_ms(self);
+    return ok && start_again(self, node);
 }
 
-static bool summarise(const demo_bank *bank, double seconds)
+static bool part_drain(demo *self, double from, double to)
 {
-    fk_stats stats;
-    fk_stats_get(bank->sys, &stats);
-    bool ok = bank->money == DEMO_OPENING * DEMO_ACCOUNTS && stats.failures == 0;
-    if (bank->json) {
-        summary_json(bank, &stats, seconds, ok);
-    } else {
-        summary_text(bank, &stats, seconds, ok);
+    demo_node *node = &self->node[DRAINED];
+    bool in_order = false, ok = go_on_until(self, from);
+    if (!ok) return false;
+    load_pause_reset(self->load);
+    demo_node_drain(node);
+    demo_say_node(self, "draining", node);
+    double limit = cli_seconds() + STOP_SECONDS;
+    while (ok && !demo_node_is_gone(node, &in_order) && cli_seconds() < limit) {
+        ok = go_on_until(self, cli_seconds() - self->begun + 0.05);
     }
-    fflush(stdout);
+    if (!ok) return false;
+    if (node->pid != 0 || !in_order) return broken(self, "did not leave in order", node);
+    demo_say_node(self, "drained", node);
+    ok = start_again(self, node) && go_on_until(self, to);
+    self->drain_ms = pause_ms(self);
     return ok;
 }
 
-/* ---- the command ------------------------------------------------------------------------ */
-
-static int run(demo_bank *bank, uint64_t seconds)
+/* False: it ended early. */
+static bool play(demo *self)
 {
-    const fk_system_config config = { .size = sizeof config,
-                                      .name = "bank",
-                                      .user = bank,
-                                      .on_dead_letter = on_dead_letter,
-                                      .on_failure = on_failure };
-    fk_err err = fk_system_start(&config, &bank->sys);
-    if (err != FK_OK) return cli_failed("demo", "cannot start a system: %s", fk_err_text(err));
-    err = demo_branch_spawn(bank);
-    if (err == FK_OK) err = plan_closing(bank);
-    if (err != FK_OK) {
-        fk_system_stop(bank->sys);
-        return cli_failed("demo", "cannot open the bank: %s", fk_err_text(err));
+    double all = (double)self->seconds;
+    if (self->seconds >= 8) {
+        if (!part_kill(self, 0, all / 2)) return false;
+        if (!part_drain(self, all * 5 / 8, all)) return false;
+    } else if (self->seconds >= 3) {
+        if (!part_kill(self, 0, all - 0.5)) return false;
     }
-    double begun = cli_seconds();
-    err = work(bank, seconds);
-    /* Something is stuck, so stopping might be, too. */
-    if (err != FK_OK) return cli_failed("demo", "cannot close the bank: %s", fk_err_text(err));
-    if (!bank->closed) {
-        return cli_failed("demo", "the books were not made up within %d s", CLOSING_SECONDS);
+    return go_on_until(self, all);
+}
+
+/* ---- beginning and end -------------------------------------------------------------------------------------- */
+
+/* All of them at once, and then waits. */
+static bool start_nodes(demo *self)
+{
+    int fd[DEMO_NODES];
+    for (uint32_t i = 0; i < DEMO_NODES; i++) {
+        self->node[i].number = i + 1;
+        memcpy(self->node[i].folder, self->folder, sizeof self->folder);
+        if (demo_node_start(&self->node[i], &fd[i])) continue;
+        while (i-- > 0) close(fd[i]);
+        return broken(self, "cannot be started", &self->node[0]);
     }
-    bool ok = summarise(bank, cli_seconds() - begun);
-    cli_watchdog("fk_system_stop() does not return", CLOSING_SECONDS);
-    err = fk_system_stop(bank->sys);
+    bool ok = true;
+    for (uint32_t i = 0; i < DEMO_NODES; i++) {
+        bool is_up = demo_node_await(&self->node[i], fd[i]);
+        if (ok && !is_up) broken(self, "is not ready", &self->node[i]);
+        ok = ok && is_up;
+    }
+    return ok;
+}
+
+static void stop_nodes(demo *self)
+{
+    double limit = cli_seconds() + STOP_SECONDS;
+    for (uint32_t i = 0; i < DEMO_NODES; i++) demo_node_drain(&self->node[i]);
+    for (uint32_t i = 0; i < DEMO_NODES; i++) {
+        demo_node *node = &self->node[i];
+        bool in_order = true, is_gone = false;
+        while (!(is_gone = demo_node_is_gone(node, &in_order)) && cli_seconds() < limit) {
+            usleep(10000);
+        }
+        if (!is_gone) demo_node_kill(node);
+        if (!is_gone || !in_order) broken(self, "did not stop in order", node);
+    }
+}
+
+static void stop_client(demo *self)
+{
+    if (self->sys == NULL) return;
+    cli_watchdog("fk_system_stop() does not return", STOP_SECONDS);
+    fk_system_stop(self->sys);
     cli_watchdog("", 0);
-    if (err != FK_OK) return cli_failed("demo", "stopping failed: %s", fk_err_text(err));
+}
+
+/* What happens between the start of the nodes and their end. */
+static int run_client(demo *self)
+{
+    char store[300];
+    const char *why;
+    load_books books;
+    const load_options options = { .accounts = DEMO_ACCOUNTS,
+                                   .callers = DEMO_CALLERS,
+                                   .timeout = FK_SECONDS(10),
+                                   .patience = FK_SECONDS(PATIENCE_SECONDS) };
+    snprintf(store, sizeof store, "sqlite:%s/bank.db", self->folder);
+    const fk_cluster_config config = { .store = store, .lease_ttl = FK_MILLIS(DEMO_TTL_MS) };
+    int code = load_join("demo", &config, &self->sys, &self->cluster);
+    if (code != CLI_OK) {
+        self->sys = NULL;
+        return code;
+    }
+    if (load_start(self->cluster, &options, &self->load, &why) != FK_OK) {
+        return cli_failed("demo", "%s", why);
+    }
+    demo_say_begin(self);
+    self->begun = self->said_at = cli_seconds();
+    look(self);
+    (void)play(self); /* what is wrong is remembered */
+    double seconds = cli_seconds() - self->begun;
+    load_stop(self->load, &books);
+    bool ok = demo_say_end(self, seconds, &books);
+    load_destroy(self->load);
     return ok ? CLI_OK : cli_failed("demo", "the result is wrong");
+}
+
+static int run(demo *self)
+{
+    if (!folder_make("demo", self->folder))
+        return cli_failed("demo", "cannot make a folder in TMPDIR, or /tmp");
+    cli_signals_catch();
+    int code = start_nodes(self) ? run_client(self) : CLI_FAILED;
+    if (code != CLI_OK) self->has_failed = true;
+    stop_client(self);
+    stop_nodes(self);
+    if (self->has_failed) code = CLI_FAILED;
+    if (!self->has_failed) folder_remove(self->folder); /* else there is something to look into */
+    return code;
 }
 
 static const struct option OPTIONS[] = {
@@ -183,13 +258,11 @@ static const struct option OPTIONS[] = {
 
 int cli_demo(int argc, char **argv)
 {
-    /* Static, because a stuck run returns while actors still use it. */
-    static demo_bank bank;
-    uint64_t seconds = SECONDS_DEFAULT;
+    static demo self;
     int opt;
-
+    self = (demo){ .seconds = SECONDS_DEFAULT, .failover_ms = -1, .drain_ms = -1 };
     const char *wish = getenv("DEMO_SECONDS");
-    if (wish != NULL && !cli_number(wish, 1, SECONDS_MAX, &seconds)) {
+    if (wish != NULL && !cli_number(wish, 1, SECONDS_MAX, &self.seconds)) {
         return cli_usage_error("demo", "DEMO_SECONDS=%s is not a number in range", wish);
     }
     opterr = 0;
@@ -200,12 +273,11 @@ int cli_demo(int argc, char **argv)
         }
         if (opt == ':') return cli_usage_error("demo", "%s needs a value", argv[optind - 1]);
         if (opt == '?') return cli_usage_error("demo", "there is no option %s", argv[optind - 1]);
-        if (opt == 'j') bank.json = true;
-        if (opt == 's' && !cli_number(optarg, 1, SECONDS_MAX, &seconds)) {
+        if (opt == 'j') self.json = true;
+        if (opt == 's' && !cli_number(optarg, 1, SECONDS_MAX, &self.seconds)) {
             return cli_usage_error("demo", "'%s' is not a number in range", optarg);
         }
     }
     if (optind < argc) return cli_usage_error("demo", "too much: '%s'", argv[optind]);
-
-    return run(&bank, seconds);
+    return run(&self);
 }

@@ -17,12 +17,17 @@ static const command COMMANDS[] = {
     { "ask", "ask an actor of a running system something", cli_ask },
     { "assoc", "list the other systems that a node knows", cli_assoc },
     { "bench", "measure this machine with the classic actor workloads", cli_bench },
-    { "demo", "run a bank of actors for a while and show that no money is lost", cli_demo },
+    { "call", "ask a grain of a cluster something", cli_call },
+    { "demo", "run a cluster of three nodes, kill one, and show that no money is lost", cli_demo },
+    { "grains", "list the grains that are active on a node", cli_grains },
+    { "load", "move money between the accounts of a cluster, and check the books", cli_load },
+    { "members", "list the members of a cluster", cli_members },
     { "node", "run a system that others can send to", cli_node },
     { "path", "take actor paths apart, resolve and compare them", cli_path },
     { "quarantine", "have a node keep another system out, or let it in again", cli_quarantine },
     { "sim", "run the deterministic simulator (the program fraktor-sim)", cli_sim },
     { "tell", "send a message to an actor of a running system", cli_tell },
+    { "where", "say which member of a cluster owns a grain, and why", cli_where },
 };
 
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };

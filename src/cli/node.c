@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "endpoint.h"
 #include "foreign.h"
+#include "node_kinds.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -13,14 +14,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SECONDS_MAX = 100 * 86400, STOP_SECONDS = 30 };
+enum { SECONDS_MAX = 100 * 86400, STOP_SECONDS = 30, READY_SECONDS = 30, WEIGHT_MAX = 1000000 };
 
 typedef struct node_options {
     const char *name;
     endpoint listen, bind;
     fk_remoting_config remoting;
+    fk_cluster_config cluster; /* store NULL: none */
     uint32_t workers;
-    bool pekko, json, helped;
+    bool pekko, json, helped, verbose;
 } node_options;
 
 static void help(void)
@@ -32,8 +34,9 @@ static void help(void)
         "ready it prints one line; what happens is logged to stderr. Its actors:\n"
         "  /user/echo    answers with what it gets\n"
         "  /user/sink    counts what it gets; answers '?'\n"
-        "  /user/admin   obeys texts: assoc, quarantine, clear, force, send, meet, tell, watch, counts\n"
-        "Whoever can connect to it can use all three.\n"
+        "  /user/admin   obeys texts; for assoc, quarantine, members, grains, where, call and tests\n"
+        "Whoever can connect to it can use all three. With --store it joins the cluster whose members\n"
+        "use the same store, and runs grains of the kinds account (durable) and counter (volatile).\n"
         "\n"
         "options:\n"
         "  --name SYSTEM         its name (demo)\n"
@@ -48,11 +51,17 @@ static void help(void)
         "  --heartbeat-pause MS  silence after which a watched peer is gone (10000)\n"
         "  --handshake-timeout MS  for connections we make; a quarter for those that others make (20000)\n"
         "  --workers N           threads (one per core)\n"
+        "  --store URL           join a cluster: sqlite:FILE, memory:\n"
+        "  --ttl MS              taken over from after so long a silence (3000; 200 or more)\n"
+        "  --weight N            its share of the grains, compared with other members (100)\n"
+        "  --slots N             a power of two, the same for all members (16384)\n"
+        "  --client              call grains, run none\n"
+        "  --verbose             log where grains come and go, too\n"
         "  --json                the line and the log as objects\n"
         "\n"
         "Exit code: 0 stopped in order, 1 could not start or stop, 2 wrong usage.\n"
         "\n"
-        "example: fraktor node --name demo --listen 127.0.0.1:4001");
+        "example: fraktor node --name demo --listen 127.0.0.1:4001 --store sqlite:bank.db");
 }
 
 /* ---- the system -------------------------------------------------------------------------------- */
@@ -69,6 +78,8 @@ static fk_err node_start(node_options *options, fk_system **out)
     config.remoting.port = options->listen.port;
     if (options->bind.host[0] != '\0') config.remoting.bind_host = options->bind.host;
     config.remoting.bind_port = options->bind.port;
+    /* A member that was restarted is to be found again soon. */
+    if (options->cluster.store != NULL) config.remoting.reconnect_max = FK_SECONDS(1);
     if (options->pekko) {
         config.paths.rules = FK_RULES_PEKKO;
         config.scheme = FK_SCHEME_LOCAL; /* Artery's scheme is pekko:// */
@@ -96,6 +107,38 @@ static int start_failed(const node_options *options, fk_err err)
     }
 }
 
+static fk_err node_join(fk_system *sys, node_options *options)
+{
+    fk_cluster *cluster;
+    const char *why = "";
+    if (options->cluster.store == NULL) return FK_OK;
+    options->cluster.size = sizeof options->cluster;
+    options->cluster.why = &why;
+    fk_err err = fk_cluster_join(sys, &options->cluster, &cluster);
+    if (err != FK_OK) {
+        cli_failed("node", "cannot join the cluster at %s: %s", options->cluster.store, why);
+        return err;
+    }
+    if (!options->cluster.client) err = node_kinds_register(cluster);
+    if (err == FK_OK) err = fk_cluster_await_ready(cluster, FK_SECONDS(READY_SECONDS));
+    if (err != FK_OK) cli_failed("node", "the cluster is not ready: %s", fk_err_text(err));
+    return err;
+}
+
+static void say_member(fk_system *sys, bool json)
+{
+    fk_cluster_stats stats;
+    fk_cluster *cluster = fk_cluster_of(sys);
+    if (cluster == NULL || fk_cluster_stats_get(cluster, &stats) != FK_OK) return;
+    if (json) {
+        fputs(",\"member\":", stdout);
+        cli_json_text(stdout, fk_str_of(stats.id));
+        printf(",\"incarnation\":%" PRIu64, stats.incarnation);
+    } else {
+        printf(" member=%s incarnation=%" PRIu64, stats.id, stats.incarnation);
+    }
+}
+
 static void say_ready(fk_system *sys, bool json)
 {
     char room[1024], address[600];
@@ -107,11 +150,15 @@ static void say_ready(fk_system *sys, bool json)
         fputs("{\"event\":\"ready\",\"address\":", stdout);
         cli_json_text(stdout, (fk_str){ address, len });
         printf(",\"uid\":\"%" PRIu64
-               "\",\"actors\":[\"/user/echo\",\"/user/sink\",\"/user/admin\"]}\n",
+               "\",\"actors\":[\"/user/echo\",\"/user/sink\",\"/user/admin\"]",
                fk_system_uid(sys));
+        say_member(sys, json);
+        puts("}");
     } else {
-        printf("ready %s uid=%" PRIu64 " actors=/user/echo,/user/sink,/user/admin\n", address,
+        printf("ready %s uid=%" PRIu64 " actors=/user/echo,/user/sink,/user/admin", address,
                fk_system_uid(sys));
+        say_member(sys, json);
+        putchar('\n');
     }
     fflush(stdout);
 }
@@ -142,18 +189,23 @@ static int run(node_options *options)
 {
     fk_system *sys = NULL;
     fk_subscription log;
-    fk_err outcome = FK_OK;
+    fk_err outcome = FK_OK, joined = FK_OK;
     fk_err err = node_start(options, &sys);
     if (err != FK_OK) return start_failed(options, err);
     const fk_log_config config = { .size = sizeof config,
-                                   .format = options->json ? FK_LOG_JSON : FK_LOG_LOGFMT };
+                                   .format = options->json ? FK_LOG_JSON : FK_LOG_LOGFMT,
+                                   .burst = options->verbose ? UINT32_MAX : 0 };
     const fk_signal_config signals = { .size = sizeof signals,
                                        .progress_fd = options->json ? 0 : STDERR_FILENO,
                                        .deadline = FK_SECONDS(STOP_SECONDS) };
     err = fk_log_open(sys, &config, &log);
+    if (err == FK_OK && options->verbose) {
+        err = fk_log_level_set(sys, FK_TOPIC(VIRTUAL_ACTOR), FK_LEVEL_DEBUG);
+    }
     if (err == FK_OK) err = node_actors_spawn(sys);
     if (err == FK_OK) err = fk_host_shutdown_on_signal(sys, &signals);
-    if (err == FK_OK) {
+    if (err == FK_OK) joined = node_join(sys, options);
+    if (err == FK_OK && joined == FK_OK) {
         warn_unreachable(sys, options);
         say_ready(sys, options->json);
         err = fk_shutdown_await(sys, FK_NEVER, &outcome);
@@ -163,6 +215,7 @@ static int run(node_options *options)
     fk_err stopped = fk_system_stop(sys);
     cli_watchdog("", 0);
     if (err == FK_OK) err = stopped;
+    if (joined != FK_OK) return CLI_FAILED; /* and why has been said */
     return err == FK_OK ? CLI_OK : cli_failed("node", "%s", fk_err_text(err));
 }
 
@@ -181,6 +234,12 @@ static const struct option OPTIONS[] = {
     { "heartbeat-pause", required_argument, NULL, 'H' },
     { "handshake-timeout", required_argument, NULL, 'T' },
     { "workers", required_argument, NULL, 'w' },
+    { "store", required_argument, NULL, 's' },
+    { "ttl", required_argument, NULL, 'L' },
+    { "weight", required_argument, NULL, 'W' },
+    { "slots", required_argument, NULL, 'S' },
+    { "client", no_argument, NULL, 'c' },
+    { "verbose", no_argument, NULL, 'v' },
     { "json", no_argument, NULL, 'j' },
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
@@ -202,6 +261,12 @@ static bool take_value(int opt, const char *text, node_options *out)
     if (opt == 'H') out->remoting.heartbeat_pause = FK_MILLIS(n);
     if (opt == 'T') out->remoting.handshake_timeout = FK_MILLIS(n);
     if (opt == 'w') out->workers = (uint32_t)n;
+    if (opt == 'L') out->cluster.lease_ttl = FK_MILLIS(n);
+    if (opt == 'W') out->cluster.weight = (uint32_t)n;
+    if (opt == 'S') out->cluster.slots = (uint32_t)n;
+    if (opt == 'L' && n < 200) return false;
+    if (opt == 'W' && n > WEIGHT_MAX) return false;
+    if (opt == 'S' && (n > FK_SLOTS_MAX || (n & (n - 1)) != 0)) return false;
     return opt != 'w' || n <= 256;
 }
 
@@ -216,6 +281,9 @@ static int parse(int argc, char **argv, node_options *out)
         case 'u': out->remoting.allow_unencrypted_beyond_loopback = true; break;
         case 'p': out->pekko = true; break;
         case 't': out->remoting.trusting = true; break;
+        case 's': out->cluster.store = optarg; break;
+        case 'c': out->cluster.client = true; break;
+        case 'v': out->verbose = true; break;
         case 'j': out->json = true; break;
         case 'h':
             help();
@@ -229,6 +297,10 @@ static int parse(int argc, char **argv, node_options *out)
         }
     }
     if (optind < argc) return cli_usage_error("node", "too much: '%s'", argv[optind]);
+    const fk_cluster_config *c = &out->cluster;
+    if (c->store == NULL && (c->client || c->lease_ttl != 0 || c->weight != 0 || c->slots != 0)) {
+        return cli_usage_error("node", "--ttl, --weight, --slots and --client go with --store");
+    }
     return CLI_OK;
 }
 

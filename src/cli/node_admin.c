@@ -9,13 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMMAND_MAX = 4096, SEND_MAX = 10000000, MEET_SECONDS = 10 };
+enum { COMMAND_MAX = 16384, SEND_MAX = 10000000, MEET_SECONDS = 10 };
 
 typedef struct admin {
     fk_ref met;
     fk_ref asker;     /* of the meeting under way */
     uint64_t meeting; /* its number */
     uint64_t terminated, address_terminated;
+    node_calls calls;
+    char text[COMMAND_MAX]; /* of the command that is being done */
 } admin;
 
 /* Counted on whichever thread refuses a message. */
@@ -82,6 +84,77 @@ static fk_err do_force(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *
 {
     (void)self;
     return reply_err(ctx, msg, fk_authority_override_force(fk_system_of(ctx), fk_str_of(rest)));
+}
+
+/* ---- of the cluster ---- */
+
+/* Gives and frees a text that begins with "ok", or says err. */
+static fk_err reply_text(fk_ctx *ctx, const fk_msg *msg, char *text, fk_err err)
+{
+    if (text == NULL && err == FK_E_NOT_READY) {
+        return reply(
+            ctx, msg,
+            "error FK_E_NOT_READY: that node is in no cluster, or knows no members yet (was"
+            " it started with --store?)");
+    }
+    if (text == NULL) return reply_err(ctx, msg, err);
+    err = reply(ctx, msg, text);
+    free(text);
+    return err;
+}
+
+/* True: the rest began with that word, and is what follows it now. */
+static bool take_word(const char **rest, const char *word)
+{
+    size_t len = strlen(word);
+    if (strncmp(*rest, word, len) != 0) return false;
+    if ((*rest)[len] != '\0' && (*rest)[len] != ' ') return false;
+    *rest += len;
+    if (**rest == ' ') ++*rest;
+    return true;
+}
+
+static fk_err do_members(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
+{
+    fk_err err;
+    (void)self;
+    char *text = node_members_text(fk_system_of(ctx), take_word(&rest, "json"), &err);
+    return reply_text(ctx, msg, text, err);
+}
+
+static fk_err do_grains(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
+{
+    fk_err err;
+    (void)self;
+    bool json = take_word(&rest, "json");
+    char *text = node_grains_text(fk_system_of(ctx), json, rest, &err);
+    return reply_text(ctx, msg, text, err);
+}
+
+static fk_err do_where(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
+{
+    fk_err err;
+    bool json = take_word(&rest, "json");
+    if (!json && !take_word(&rest, "text")) return reply_err(ctx, msg, FK_E_INVALID);
+    /* The key may hold any byte, and ends where the message does. */
+    const char *end = rest + msg->len - (size_t)(rest - self->text);
+    const char *space = memchr(rest, ' ', (size_t)(end - rest));
+    if (space == NULL) return reply_err(ctx, msg, FK_E_KEY);
+    fk_str kind = { rest, (size_t)(space - rest) };
+    fk_str key = { space + 1, (size_t)(end - space - 1) };
+    char *text = node_where_text(fk_system_of(ctx), json, kind, key, &err);
+    if (err == FK_E_UNKNOWN_KIND) {
+        return reply(ctx, msg, "error FK_E_UNKNOWN_KIND: no member runs grains of that kind");
+    }
+    return reply_text(ctx, msg, text, err);
+}
+
+static fk_err do_call(fk_ctx *ctx, admin *self, const fk_msg *msg, const char *rest)
+{
+    fk_str text = { rest, msg->len - (size_t)(rest - self->text) };
+    fk_err err = node_calls_begin(ctx, &self->calls, msg->sender, text);
+    if (err == FK_E_NOT_READY) return reply_text(ctx, msg, NULL, err);
+    return err != FK_OK ? reply_err(ctx, msg, err) : FK_OK;
 }
 
 /* Says how many were taken, and why the first that was not. */
@@ -163,33 +236,35 @@ static const struct {
     { "clear", do_clear },   { "force", do_force },
     { "send", do_send },     { "meet", do_meet },
     { "tell", do_tell },     { "watch", do_watch },
-    { "counts", do_counts },
+    { "counts", do_counts }, { "members", do_members },
+    { "grains", do_grains }, { "where", do_where },
+    { "call", do_call },
 };
 
 /* ---- the actor ------------------------------------------------------------------------------- */
 
 static fk_err admin_command(fk_ctx *ctx, admin *self, const fk_msg *msg)
 {
-    char text[COMMAND_MAX];
-    if (msg->len >= sizeof text) return reply_err(ctx, msg, FK_E_LIMIT);
+    char *text = self->text;
+    if (msg->len >= sizeof self->text) return reply_err(ctx, msg, FK_E_LIMIT);
     memcpy(text, msg->data, msg->len);
     text[msg->len] = '\0';
     char *rest = strchr(text, ' ');
     if (rest != NULL) *rest++ = '\0';
     for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
         if (strcmp(WORDS[i].word, text) == 0) {
-            return WORDS[i].run(ctx, self, msg, rest != NULL ? rest : "");
+            return WORDS[i].run(ctx, self, msg, rest != NULL ? rest : text + msg->len);
         }
     }
     return reply(ctx, msg,
                  "error FK_E_INVALID: the commands are assoc, quarantine, clear, force, send, meet,"
-                 " tell, watch, counts");
+                 " tell, watch, counts, members, grains, where, call");
 }
 
 static fk_err admin_met(fk_ctx *ctx, admin *self, const fk_answer *a)
 {
     char text[1024] = "ok ";
-    if (a->id != self->meeting) return FK_OK;
+    if (node_calls_answer(ctx, &self->calls, a) || a->id != self->meeting) return FK_OK;
     const fk_identity *identity = FK_AS(fk_identity, &a->reply);
     if (identity == NULL || fk_ref_is_none(identity->ref)) {
         return answer(ctx, self->asker, "error FK_E_PID_UNKNOWN: nobody is there");

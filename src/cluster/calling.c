@@ -50,7 +50,7 @@ static fk_err calling_send(fk_local *local, const fk_calling *call, fk_out msg)
 {
     fk_ref ref;
     fk_cluster *cluster = call->cluster;
-    fk_seat *seat = fk__roll_find(&cluster->roll, call->key.id, &ref, local->system);
+    fk_seat *seat = fk__roll_find(&cluster->roll, &call->key, &ref, local->system);
     if (FK_UNLIKELY(seat == NULL)) return calling_cold(local, call, msg);
     /* Only when it changes: all callers of a grain share the line. */
     if (fk__half_load(&seat->is_used, FK_RELAXED) == 0) {

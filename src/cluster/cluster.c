@@ -84,8 +84,8 @@ static fk_err cluster_plan(fk_cluster *cluster)
     const fk_shutdown_phase phase = { .name = FK_STR("cluster-sharding-shutdown-region"),
                                       .timeout = LEAVE_TIME + FK_SECONDS(2) };
     FK_TRY(fk_shutdown_phase_set(cluster->sys, &phase));
-    return fk_shutdown_task_add(cluster->sys, phase.name, FK_STR("leave-cluster"),
-                                cluster_shutdown, cluster, NULL);
+    return fk_shutdown_task_add(cluster->sys, phase.name, FK_STR("leave-cluster"), cluster_shutdown,
+                                cluster, NULL);
 }
 
 static void cluster_config(fk_cluster *cluster, const fk_cluster_start *start)
@@ -120,8 +120,8 @@ static fk_err cluster_steward(fk_cluster *cluster, const fk_cluster_start *start
     cluster->steward_state = steward;
     props.state = steward;
     fk_local *local = fk__local_enter(sys);
-    fk_err err = fk__spawn(local, sys->top.system, FK_STR("cluster"), NULL, &props,
-                           &cluster->steward);
+    fk_err err =
+        fk__spawn(local, sys->top.system, FK_STR("cluster"), NULL, &props, &cluster->steward);
     fk__local_leave(local);
     return err;
 }
@@ -232,8 +232,8 @@ fk_err fk_cluster_members(fk_cluster *cluster, fk_member_fn fn, void *user)
     FK_TRY(sight_view(cluster, &view, &block, &size));
     for (uint32_t i = 0; i < view.count; i++) {
         const fk_member *m = &view.members[i];
-        bool is_self = m->id.len == cluster->id_len &&
-                       memcmp(m->id.ptr, cluster->id, m->id.len) == 0;
+        bool is_self =
+            m->id.len == cluster->id_len && memcmp(m->id.ptr, cluster->id, m->id.len) == 0;
         fn(user, m, is_self);
     }
     fk__mem_free(&cluster->sys->mem, block, size);
@@ -296,7 +296,7 @@ fk_err fk_grain_where(fk_cluster *cluster, fk_str kind, fk_str key, fk_grain_pla
         where_text(out->address, owner->address);
     }
     fk__mem_free(&cluster->sys->mem, block, size);
-    const fk_seat *seat = fk__roll_find(&cluster->roll, grain.id, &ref, cluster->sys->id);
+    const fk_seat *seat = fk__roll_find(&cluster->roll, &grain, &ref, cluster->sys->id);
     if (seat != NULL) {
         out->is_here = out->is_held = true;
         out->ref = ref;
@@ -382,7 +382,7 @@ fk_err fk_grain_peek(fk_cluster *cluster, fk_str kind, fk_str key, fk_grain_row 
     fk_into into = { &fk__type_store_job_done, &done };
     err = fk__question_await(sys, question, into, PEEK_TIME);
     if (err != FK_OK) return err == FK_E_TIMEOUT ? FK_E_STORAGE : err;
-    done.job->is_sent = false; /* it has been taken out of its message */
+    done.job->is_sent = false; /* the message was taken: nobody drops it */
     const fk_store_op *op = &done.job->op;
     err = op->verdict == FK_VERDICT_OK ? FK_OK : op->err;
     if (err == FK_OK) {

@@ -58,7 +58,7 @@ struct fk_seat {
     const fk_breed *breed;
     fk_grain_id grain;
     uint64_t epoch;
-    fk_ref ref;      /* of the actor */
+    fk_ref ref;   /* of the actor */
     fk_half turn; /* how often it has been given to a grain; read by anybody */
     uint32_t key_len;
     char *key;
@@ -110,9 +110,10 @@ struct fk_cluster {
     fk_word lease_ms; /* turns may begin until then, on the system's clock */
     fk_word gone;     /* stack of seats whose actors have ended */
     fk_half is_ready; /* calls can be made; what fk_cluster_await_ready() waits on */
-    uint64_t shutdown_task; /* of coordinated shutdown, to be told when it has left: under the lock */
-    fk_half is_left;  /* 1: it is leaving; 2: it has left; also waited on */
-    fk_half is_over;  /* nothing runs any more */
+    uint64_t
+        shutdown_task; /* of coordinated shutdown, to be told when it has left: under the lock */
+    fk_half is_left;   /* 1: it is leaving; 2: it has left; also waited on */
+    fk_half is_over;   /* nothing runs any more */
     const fk_codecs *codecs;
     fk_codecs codecs_own;
     void *codecs_memory;
@@ -178,7 +179,7 @@ void fk__seat_put(fk_roll *roll, fk_seat *seat);
 fk_err fk__roll_add(fk_roll *roll, fk_seat *seat, fk_ref ref);
 void fk__roll_remove(fk_roll *roll, fk_seat *seat);
 /* Any thread. NULL: it is not listed, as far as can be seen. */
-fk_seat *fk__roll_find(const fk_roll *roll, fk_grain_id id, fk_ref *ref, uint32_t system);
+fk_seat *fk__roll_find(const fk_roll *roll, const fk_grain_key *key, fk_ref *ref, uint32_t system);
 
 /* ---- mission.c */
 
@@ -210,14 +211,15 @@ typedef struct fk_mission {
     fk_call call; /* first */
     fk_cluster *cluster;
     struct fk_mission *guest_next, **guest_link; /* of another node, and with a grain here */
-    fk_ref asker;       /* FK_REF_NONE: nobody; ours only */
+    fk_ref asker;                                /* FK_REF_NONE: nobody; ours only */
     bool wants_answer;
     bool is_guest;
-    fk_node *body;      /* the message, or NULL: packed */
-    fk_cargo cargo;     /* packed: views into the block, into `packed`, or a codec's manifest */
+    fk_node *body;  /* the message, or NULL: packed */
+    fk_cargo cargo; /* packed: views into the block, into `packed`, or a codec's manifest */
     unsigned char *packed;
     size_t packed_size;
     fk_str origin_address; /* of another node's: in the block */
+    uint64_t view;         /* of another node's: the newest that it has met on its way */
     size_t size;
 } fk_mission;
 
@@ -231,7 +233,7 @@ extern const fk_type fk__type_ack;
 
 /* An mission with room for key, kind and so many bytes more. */
 FK_MUST_USE fk_err fk__mission_create(fk_cluster *cluster, const fk_grain_key *key, size_t more,
-                                     fk_mission **out);
+                                      fk_mission **out);
 static inline char *fk__mission_more(fk_mission *mission)
 {
     return (char *)(mission + 1) + mission->call.key.kind.len + mission->call.key.key.len;
@@ -309,8 +311,8 @@ void fk__placement_publish(fk_system *sys, fk_local *local, const fk_placement_e
 
 /* ---- steward.c */
 
-FK_MUST_USE fk_err fk__steward_create(fk_cluster *cluster, uint64_t incarnation,
-                                        fk_time asked_at, fk_steward **out);
+FK_MUST_USE fk_err fk__steward_create(fk_cluster *cluster, uint64_t incarnation, fk_time asked_at,
+                                      fk_steward **out);
 void fk__steward_destroy(fk_steward *steward);
 fk_err fk__steward_receive(fk_ctx *ctx, void *state, const fk_msg *msg);
 void fk__steward_stop(fk_ctx *ctx, void *state);
@@ -319,8 +321,8 @@ typedef enum fk_steward_task {
     FK_TASK_LOOK = 0, /* something has happened: seats, the store */
     FK_TASK_KIND,     /* .breed is new */
     FK_TASK_DRAIN,
-    FK_TASK_LEAVE,    /* drain, then leave */
-    FK_TASK_NEWS      /* members may have changed */
+    FK_TASK_LEAVE, /* drain, then leave */
+    FK_TASK_NEWS   /* members may have changed */
 } fk_steward_task;
 
 typedef struct fk_steward_order {

@@ -269,8 +269,8 @@ static void shell_answer_again(fk_ctx *ctx, fk_shell *shell, fk_hot *hot, fk_str
     fk_node *node = NULL;
     fk__word_add(&cluster->deduplicated, 1, FK_RELAXED);
     fk__grain_event(shell->seat, local, FK_PLACEMENT_DEDUPLICATED);
-    fk_err err = answer.len == 0 ? FK_E_NOT_FOUND
-                                 : fk__answer_unpack(cluster, local, answer, &node);
+    fk_err err =
+        answer.len == 0 ? FK_E_NOT_FOUND : fk__answer_unpack(cluster, local, answer, &node);
     if (err == FK_OK) {
         node->sender = fk__sender_pack(fk_self(ctx).slot, fk_self(ctx).generation);
         err = fk__tray_put(local, &shell->tray, asker, node);

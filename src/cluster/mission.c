@@ -16,7 +16,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(fk_hot) == FK_INLINE_MAX, "a hot ca
 /* ---- missions ---------------------------------------------------------------------------------------- */
 
 fk_err fk__mission_create(fk_cluster *cluster, const fk_grain_key *key, size_t more,
-                         fk_mission **out)
+                          fk_mission **out)
 {
     size_t size = sizeof(fk_mission) + key->kind.len + key->key.len + more;
     void *memory;
@@ -27,9 +27,8 @@ fk_err fk__mission_create(fk_cluster *cluster, const fk_grain_key *key, size_t m
     memcpy(text, key->kind.ptr, key->kind.len);
     memcpy(text + key->kind.len, key->key.ptr, key->key.len);
     mission->call.due = FK_DEADLINE_INIT;
-    mission->call.key = (fk_grain_key){ { text, key->kind.len },
-                                       { text + key->kind.len, key->key.len },
-                                       key->id };
+    mission->call.key =
+        (fk_grain_key){ { text, key->kind.len }, { text + key->kind.len, key->key.len }, key->id };
     mission->cluster = cluster;
     mission->size = size;
     *out = mission;
@@ -62,7 +61,8 @@ void fk__mission_fail(fk_local *local, fk_mission *mission, fk_err err)
         return;
     }
     if (mission->wants_answer && mission->body == NULL) return; /* the asker has gone */
-    fk_msg msg = { .type = &fk_type_bytes, .data = mission->cargo.bytes.ptr,
+    fk_msg msg = { .type = &fk_type_bytes,
+                   .data = mission->cargo.bytes.ptr,
                    .len = mission->cargo.bytes.len };
     if (mission->body != NULL) fk__node_view(mission->body, local->system, &msg);
     fk_dead_letter letter = { .reason = err == FK_E_STOPPING ? FK_REASON_SYSTEM_STOPPING
@@ -86,8 +86,8 @@ static void mission_drop(void *message)
 }
 
 const fk_type fk__type_mission = { "fk_grain_mission", sizeof(fk_mission_message),
-                                  (uint32_t) _Alignof(fk_mission_message) | FK_TYPE_QUIET,
-                                  mission_drop };
+                                   (uint32_t) _Alignof(fk_mission_message) | FK_TYPE_QUIET,
+                                   mission_drop };
 const fk_type fk__type_ack = { "fk_grain_ack", sizeof(uint32_t),
                                (uint32_t) _Alignof(uint32_t) | FK_TYPE_QUIET, NULL };
 
@@ -134,7 +134,8 @@ fk_err fk__cargo_pack(fk_cluster *cluster, const fk_msg *msg, fk_cargo *cargo,
     }
     FK_TRY(fk_codecs_of_type(cluster->codecs, msg->type, &codec, NULL));
     FK_TRY(fk__codec_measure(codec, &refs, msg->data, msg->len, size));
-    fk_err err = fk__mem_alloc(&cluster->sys->mem, *size + 1, FK_SITE("message of a grain"), &bytes);
+    fk_err err =
+        fk__mem_alloc(&cluster->sys->mem, *size + 1, FK_SITE("message of a grain"), &bytes);
     if (err != FK_OK) return err;
     err = fk__codec_encode(codec, &refs, msg->data, msg->len, bytes, *size);
     if (err != FK_OK) {
@@ -274,10 +275,9 @@ static fk_err hot_mission(fk_local *local, const fk_hot *hot, fk_mission **out)
     FK_TRY(fk__mission_create(cluster, &key, 0, &mission));
     mission->call.is_ours = true;
     mission->call.request = (fk_request){ hot->origin, hot->seq };
-    mission->call.deadline =
-        fk__time_add(fk__system_now(local->sys), cluster->config.call_timeout);
+    mission->call.deadline = fk__time_add(fk__system_now(local->sys), cluster->config.call_timeout);
     mission->asker = (fk_ref){ hot->asker_slot, hot->asker_generation,
-                              hot->asker_generation != 0 ? local->system : 0 };
+                               hot->asker_generation != 0 ? local->system : 0 };
     mission->wants_answer = hot->asker_generation != 0;
     fk_node *node = (hot->flags & FK_HOT_NODE) != 0
                         ? hot->body.far.node

@@ -71,7 +71,8 @@ fk_err fk_placement_create(const fk_placement_config *config, const fk_port *por
     fk_placement *p = memory;
     memset(p, 0, sizeof(*p));
     p->mem = mem;
-    fk__pool_init(&p->pool, &p->mem, false);
+    /* Whoever asks about each allocation is asked about each. */
+    fk__pool_init(&p->pool, &p->mem, own.admit != NULL);
     fk__cache_init(&p->cache, &p->pool);
     p->config = c;
     p->self = FK_NOBODY;

@@ -195,6 +195,7 @@ struct fk_placement {
     fk_ring errands_due;
     fk_map errands;        /* by request id */
     uint32_t acquiring;    /* errands that are TryAcquire */
+    uint64_t expected;     /* version of a view that there is; 0: none but ours is known */
     fk_time short_until;   /* memory ran out: nothing is sent until then; 0: it did not */
     fk_slot_claim *claims; /* of the command that is being said */
     uint32_t claims_max;
@@ -281,6 +282,8 @@ void fk__flight_late(fk_placement *p, fk_grain *grain);
 fk_err fk__flight_result(fk_placement *p, fk_grain *grain, const fk_placement_result *result);
 /* An active grain: StopActivation. */
 void fk__grain_stop(fk_placement *p, fk_grain *grain, const char *reason);
+/* idle_ttl 0: that of each kind. */
+void fk__placement_passivate(fk_placement *p, fk_time now, fk_time idle_ttl);
 
 /* ---- placement_slots.c ---- */
 /* Puts the slot where table and state want it, and sees to whoever waits for it. */

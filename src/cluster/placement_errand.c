@@ -139,9 +139,11 @@ static const fk_slot_claim *errand_claim(const fk_errand *errand, uint32_t i,
     return NULL;
 }
 
-/* Who has it, if that is somebody else who is there. */
+/* Who has it, if that is somebody else who is there. A former life of this member, whose lease is not
+ * over yet, is nobody who could be asked. */
 static uint32_t errand_holder(const fk_placement *p, const fk_slot_claim *claim)
 {
+    if (fk__text_equal(claim->holder, fk__placement_id(p))) return FK_NOBODY;
     uint32_t holder = fk__census_find(p, claim->holder, claim->holder_incarnation);
     if (holder == FK_NOBODY || holder == p->self) return FK_NOBODY;
     return p->census->member[holder].status != FK_MEMBER_DOWN ? holder : FK_NOBODY;
@@ -248,8 +250,14 @@ fk_err fk_placement_transferred(fk_placement *p, fk_str kind, uint64_t incarnati
         if (slots[i].slot >= p->config.slots) return FK_E_INVALID;
     }
     for (uint32_t i = 0; i < count; i++) {
-        const fk_slot *s = &realm->slot[slots[i].slot];
+        fk_slot *s = &realm->slot[slots[i].slot];
         bool is_free = s->state == FK_SLOT_FREE || s->state == FK_SLOT_ASKED;
+        /* Whoever wants it was told by the lock that we have it, which is news. */
+        if (slots[i].epoch == 0 && s->state == FK_SLOT_FREE && !s->is_in_doubt) {
+            s->is_in_doubt = true;
+            fk__slot_queue(p, realm, slots[i].slot, FK_QUEUE_NONE);
+            fk__slot_review(p, realm, slots[i].slot);
+        }
         /* What is late or comes twice is of an epoch that is known. */
         if (is_free && slots[i].epoch > s->epoch) {
             fk__slot_hold(p, realm, slots[i].slot, slots[i].epoch);

@@ -511,16 +511,21 @@ void fk_placement_touch(fk_placement *p, fk_grain_id id, fk_time now)
     if (grain != NULL && now > grain->used_at) grain->used_at = now;
 }
 
-void fk_placement_passivate_idle(fk_placement *p, fk_time now)
+void fk__placement_passivate(fk_placement *p, fk_time now, fk_time idle_ttl)
 {
     fk__placement_enter(p, now);
     if (!fk__placement_is_member(p)) return;
     for (uint32_t i = 0; i < p->grains.capacity; i++) {
         fk_grain *grain = p->grains.at[i];
         if (grain == NULL || grain->phase != FK_PHASE_ACTIVE) continue;
-        fk_time ttl = grain->realm->idle_ttl;
+        fk_time ttl = idle_ttl != 0 ? idle_ttl : grain->realm->idle_ttl;
         if (ttl == 0 || fk__time_add(grain->used_at, ttl) > now) continue;
         fk__grain_stop(p, grain, "passivated");
         fk__say_grain(p, FK_PLACEMENT_PASSIVATED, grain, FK_OK, NULL);
     }
+}
+
+void fk_placement_passivate_idle(fk_placement *p, fk_time now)
+{
+    fk__placement_passivate(p, now, 0);
 }

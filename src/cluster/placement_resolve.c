@@ -202,7 +202,9 @@ void fk_placement_redirected(fk_placement *p, const fk_grain_key *key, fk_str au
     if (realm == NULL) return;
     uint32_t member = member_called(p, authority);
     bool is_others = fk__realm_owner(p, realm, slot, &owner) == FK_OWNER_OTHER;
-    bool is_useful = member != FK_NOBODY && member != p->self && is_others && member != owner;
+    /* Not this member, nor a former life of it. */
+    bool is_self = fk__text_equal(authority, fk__placement_id(p));
+    bool is_useful = member != FK_NOBODY && !is_self && is_others && member != owner;
     bool is_legal = key->key.len <= FK_GRAIN_KEY_MAX && key->key.len > 0;
     if (is_useful && is_legal) pid_remember(p, key, member);
     /* Whoever was said to hold it does not: the lock is asked again at once. */

@@ -96,6 +96,12 @@ static bool slot_has_to_move(const fk_placement *p, fk_owner owner)
     return owner == FK_OWNER_OTHER;
 }
 
+/* By a view that is known to be old nothing is given away: it may have come by the new one. */
+static bool slot_may_move(const fk_placement *p)
+{
+    return p->is_draining || p->census == NULL || p->census->view.version >= p->expected;
+}
+
 static void slot_review_free(fk_placement *p, fk_realm *realm, uint32_t slot, fk_owner owner,
                              uint32_t member)
 {
@@ -125,7 +131,8 @@ void fk__slot_review(fk_placement *p, fk_realm *realm, uint32_t slot)
     case FK_SLOT_HELD:
         if (s->waiting != 0) slot_go(p, s);
         fk__slot_queue(p, realm, slot,
-                       slot_has_to_move(p, owner) ? FK_QUEUE_MOVING : FK_QUEUE_NONE);
+                       slot_has_to_move(p, owner) && slot_may_move(p) ? FK_QUEUE_MOVING
+                                                                      : FK_QUEUE_NONE);
         break;
     case FK_SLOT_DRAINING:
         if (slot_has_to_move(p, owner)) break;

@@ -90,7 +90,7 @@ static fk_err census_create(fk_placement *p, const fk_view *view, const fk_membe
         for (uint32_t k = 0; k < m->kind_count; k++) *kind++ = census_text(&at, m->kinds[k]);
         count++;
     }
-    members_sort(member, count);
+    if (FK_SAFEGUARD(PLACEMENT_TIE)) members_sort(member, count);
     *census =
         (fk_census){ .view = { view->version, member, count }, .member = member, .size = size };
     *out = census;
@@ -416,6 +416,14 @@ fk_err fk_placement_update_topology(fk_placement *p, const fk_view *view, fk_tim
     if (FK_SAFEGUARD(PLACEMENT_OLD_VIEW) && !is_newer) return FK_OK;
     FK_TRY(census_create(p, view, NULL, &census));
     return census_take(p, census);
+}
+
+void fk_placement_expect_view(fk_placement *p, uint64_t version, fk_time now)
+{
+    fk__placement_enter(p, now);
+    bool was_old = fk_placement_view(p).version < p->expected;
+    if (version == 0 || version > p->expected) p->expected = version;
+    if (was_old && version == 0 && p->census != NULL) census_review(p);
 }
 
 fk_err fk_placement_member_left(fk_placement *p, fk_str id, uint64_t incarnation, fk_time now)

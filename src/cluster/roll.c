@@ -222,7 +222,7 @@ void fk__roll_remove(fk_roll *roll, fk_seat *seat)
     roll->count--;
 }
 
-static bool seat_is(const fk_seat *seat, fk_grain_id id)
+static bool seat_has(const fk_seat *seat, fk_grain_id id)
 {
     /* Acquires: the version, which is read again after these, is not older than they are. */
     return fk__half_load(&seat->id[0], FK_ACQUIRE) == (uint32_t)id.hi &&
@@ -231,13 +231,21 @@ static bool seat_is(const fk_seat *seat, fk_grain_id id)
            fk__half_load(&seat->id[3], FK_ACQUIRE) == (uint32_t)(id.lo >> 32);
 }
 
-fk_seat *fk__roll_find(const fk_roll *roll, fk_grain_id id, fk_ref *ref, uint32_t system)
+/* Strangers may have made two keys of one id. The texts change only while the seat is not listed, and
+ * so with the version. */
+static bool seat_is(const fk_seat *seat, const fk_grain_key *key)
+{
+    if (!seat_has(seat, key->id) || seat->key_len != key->key.len) return false;
+    return memcmp(seat->key, key->key.ptr, key->key.len) == 0;
+}
+
+fk_seat *fk__roll_find(const fk_roll *roll, const fk_grain_key *key, fk_ref *ref, uint32_t system)
 {
     const fk_roll_table *table = fk__word_ptr(&roll->table, FK_ACQUIRE);
-    fk_seat *seat = fk__word_ptr(&table->bucket[(uint32_t)id.hi & table->mask], FK_ACQUIRE);
+    fk_seat *seat = fk__word_ptr(&table->bucket[(uint32_t)key->id.hi & table->mask], FK_ACQUIRE);
     for (uint32_t i = 0; seat != NULL && i < CHAIN_MOST; i++) {
         uint32_t version = fk__half_load(&seat->version, FK_ACQUIRE);
-        if ((version & 1) == 0 && seat_is(seat, id)) {
+        if ((version & 1) == 0 && seat_is(seat, key)) {
             uint32_t slot = fk__half_load(&seat->slot, FK_ACQUIRE);
             uint32_t generation = fk__half_load(&seat->generation, FK_ACQUIRE);
             if (fk__half_load(&seat->version, FK_RELAXED) != version) return NULL;

@@ -11,8 +11,8 @@ struct fk_shell {
     const fk_breed *breed;
     fk_activation activation;
     fk_tray tray;
-    const fk_hot *hot;   /* the call of this turn, or NULL */
-    fk_node **batch;     /* calls that were run and are not stored; NULL: not durable */
+    const fk_hot *hot; /* the call of this turn, or NULL */
+    fk_node **batch;   /* calls that were run and are not stored; NULL: not durable */
     uint32_t batch_count;
     uint32_t aside;      /* messages that were set aside */
     uint32_t batch_left; /* of those, still to come before the next store */

@@ -10,8 +10,8 @@ static const fk_time SIGHT_EVERY = FK_MILLIS(50), GONE_EVERY = FK_MILLIS(200),
                      NAME_RETRY = FK_MILLIS(1);
 
 const fk_type fk__type_steward_order = { "fk_steward_order", sizeof(fk_steward_order),
-                                           (uint32_t) _Alignof(fk_steward_order) | FK_TYPE_QUIET,
-                                           NULL };
+                                         (uint32_t) _Alignof(fk_steward_order) | FK_TYPE_QUIET,
+                                         NULL };
 
 static fk_err steward_order(fk_cluster *cluster, const fk_steward_order *order)
 {
@@ -61,9 +61,7 @@ static void echo_tell(fk_steward *c, const fk_echo *echo)
                                    .err = echo->err,
                                    .pid = (uint64_t)(uintptr_t)echo->seat };
     switch (echo->kind) {
-    case FK_ECHO_SETTLED:
-        fk__desk_settled(c->desk, echo->number, &echo->resolution, c->now);
-        break;
+    case FK_ECHO_SETTLED: fk__desk_settled(c->desk, echo->number, &echo->resolution, c->now); break;
     case FK_ECHO_ENSURED:
         if (echo->err != FK_OK) result.verdict = FK_VERDICT_REFUSED;
         (void)fk_placement_handle_result(c->placement, &result, c->now);
@@ -95,15 +93,15 @@ static fk_time steward_next(const fk_steward *c)
     fk__steward_due(&at, c->view_at);
     if (!c->is_seen) fk__steward_due(&at, c->sight_at);
     if (c->ensuring != NULL) fk__steward_due(&at, c->now + NAME_RETRY);
-    fk_placement_snapshot snapshot;
-    fk_placement_snapshot_get(c->placement, &snapshot);
-    if (snapshot.stopping > 0) fk__steward_due(&at, c->now + GONE_EVERY);
+    /* Whoever ends says so; unless there was no memory for it. */
+    if (c->has_stopping) fk__steward_due(&at, c->now + GONE_EVERY);
     return at;
 }
 
 static void steward_arm(fk_steward *c)
 {
     fk_time at = steward_next(c);
+    c->next_at = at;
     if (at >= c->tick_at || at == FK_NEVER) return;
     fk_time delay = at > c->now ? at - c->now : 0;
     fk_out tick = { &fk__type_tick, "" };
@@ -154,8 +152,9 @@ static void steward_obey(fk_steward *c, const fk_steward_order *order)
     case FK_TASK_DRAIN:
         c->status = FK_MEMBER_DRAINING;
         c->is_update_wanted = c->is_member && !c->is_draining;
+        /* Slots are given away when the view says so: whoever gets them must be able to know why, or it
+         * would give them back. */
         c->is_draining = true;
-        if (c->is_member) (void)fk_placement_drain(c->placement, c->now);
         break;
     }
 }
@@ -196,7 +195,8 @@ fk_err fk__steward_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
         return fk_unhandled(ctx, msg);
     }
     steward_settle(c);
-    steward_tick(c);
+    bool is_call = msg->type == &fk__type_mission || msg->type == &fk_type_fk_answer;
+    if (!is_call || c->now >= c->next_at) steward_tick(c);
     steward_conclude(c);
     return FK_OK;
 }
@@ -227,7 +227,7 @@ static fk_err steward_placement(fk_steward *c, uint64_t incarnation, fk_time ask
 }
 
 fk_err fk__steward_create(fk_cluster *cluster, uint64_t incarnation, fk_time asked_at,
-                            fk_steward **out)
+                          fk_steward **out)
 {
     void *memory;
     fk_mem *mem = &cluster->sys->mem;

@@ -48,6 +48,7 @@ typedef struct fk_peer_node {
     fk_ref steward;
     uint32_t id_len, address_len;
     uint64_t incarnation; /* that was met last by the view */
+    fk_time heard_at;     /* a call of it was answered last */
     size_t size;
     char text[]; /* id, then address */
 } fk_peer_node;
@@ -72,15 +73,19 @@ struct fk_steward {
     fk_peer_node *peers;
     fk_guest_call *guests;
     fk_time tick_at;   /* when the timer is to fire */
+    fk_time next_at;   /* when the first of all that is due */
     fk_time sweep_at;  /* idle grains */
     fk_time sight_at;  /* what people see is refreshed */
     fk_time rejoin_at; /* FK_NEVER: not wanted */
     fk_time leave_at;  /* give up draining */
     fk_time view_at;   /* the view is asked for */
+    bool has_stopping; /* when sight was refreshed: some were to end */
     bool is_seen;      /* nothing has happened since sight was refreshed */
     bool is_view_asked, is_news;
     bool is_join_asked, is_update_asked, is_update_wanted;
     bool is_member, is_client, is_draining, is_leaving, is_leave_asked, is_stopped;
+    bool is_halting; /* leaving, and out of time: everything is being ended */
+    bool is_giving;  /* draining, and others can know: placement has been told */
     uint64_t incarnation;
     fk_time join_asked_at;
     fk_member_status status;
@@ -113,7 +118,7 @@ void fk__steward_ensure_again(fk_steward *c);
 void fk__steward_sweep(fk_steward *c);
 /* A job about the member itself or slots. */
 FK_MUST_USE fk_err fk__steward_job(fk_steward *c, fk_store_verb verb, size_t extra,
-                                     fk_store_job **out);
+                                   fk_store_job **out);
 void fk__steward_submit(fk_steward *c, fk_store_job *job);
 
 /* ---- steward_calls.c */
@@ -124,9 +129,8 @@ void fk__steward_telegram(fk_steward *c, fk_str bytes);
 void fk__steward_answer(fk_steward *c, const fk_answer *answer, fk_node *node);
 /* To the steward of another node. claims: of MOVED. */
 fk_err fk__steward_wire(fk_steward *c, fk_ref to, const fk_telegram *telegram,
-                          const fk_slot_claim *claims);
-FK_MUST_USE fk_err fk__steward_peer(fk_steward *c, fk_str id, fk_str address,
-                                      fk_peer_node **out);
+                        const fk_slot_claim *claims);
+FK_MUST_USE fk_err fk__steward_peer(fk_steward *c, fk_str id, fk_str address, fk_peer_node **out);
 void fk__steward_calls_end(fk_steward *c);
 
 /* ---- steward_events.c */

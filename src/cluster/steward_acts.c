@@ -43,8 +43,8 @@ static fk_err act_slots(fk_steward *c, const fk_placement_command *command, fk_s
     FK_TRY(fk__steward_job(c, verb, claims + command->slot_kind.len + command->to.len, &job));
     fk_slot_claim *own = fk__store_job_extra(job);
     for (uint32_t i = 0; i < command->slot_count; i++) {
-        own[i] = (fk_slot_claim){ .slot = command->slots[i].slot,
-                                  .epoch = command->slots[i].epoch };
+        own[i] =
+            (fk_slot_claim){ .slot = command->slots[i].slot, .epoch = command->slots[i].epoch };
     }
     char *at = (char *)own + claims;
     at = act_text(at, command->slot_kind, &job->op.kind);
@@ -122,7 +122,8 @@ static fk_str seat_name(const fk_seat *seat, char room[40])
 }
 
 /* FK_E_NAME_TAKEN: its predecessor is not quite gone. */
-static fk_err seat_spawn(fk_steward *c, fk_seat *seat, uint64_t incarnation, const fk_store_job *loaded)
+static fk_err seat_spawn(fk_steward *c, fk_seat *seat, uint64_t incarnation,
+                         const fk_store_job *loaded)
 {
     char room[40];
     fk_local *local = fk__steward_local(c);
@@ -131,8 +132,8 @@ static fk_err seat_spawn(fk_steward *c, fk_seat *seat, uint64_t incarnation, con
     FK_TRY(fk__shell_create(local, &start, &shell));
     fk_props props = seat->breed->shell_props;
     props.state = shell;
-    fk_err err = fk__spawn(local, seat->breed->parent, seat_name(seat, room), NULL, &props,
-                           &seat->ref);
+    fk_err err =
+        fk__spawn(local, seat->breed->parent, seat_name(seat, room), NULL, &props, &seat->ref);
     if (err != FK_OK) {
         fk__shell_destroy(local, shell);
         return err;
@@ -285,7 +286,8 @@ void fk__steward_command(void *ctx, const fk_placement_command *command)
     switch (command->kind) {
     case FK_COMMAND_TRY_ACQUIRE: err = act_slots(c, command, FK_STORE_ACQUIRE); break;
     case FK_COMMAND_TRANSFER_SLOT: err = act_slots(c, command, FK_STORE_TRANSFER); break;
-    case FK_COMMAND_RELEASE: err = act_slots(c, command, FK_STORE_RELEASE); break;
+    /* Nobody may have them before the last grain has ended; then the whole lease goes. */
+    case FK_COMMAND_RELEASE: break;
     case FK_COMMAND_LOAD_ACTIVATION: err = act_row(c, command, FK_STORE_LOAD); break;
     case FK_COMMAND_STORE_ACTIVATION: err = act_row(c, command, FK_STORE_STORE); break;
     case FK_COMMAND_REMOVE_ACTIVATION: err = act_row(c, command, FK_STORE_REMOVE); break;
@@ -308,23 +310,55 @@ void fk__steward_discard(void *ctx, void *record)
     fk__store_job_destroy(record);
 }
 
+static bool is_member(const fk_member *member, fk_str id, uint64_t incarnation)
+{
+    return member->id.len == id.len && memcmp(member->id.ptr, id.ptr, id.len) == 0 &&
+           member->incarnation == incarnation;
+}
+
+/* Slots are another member's now; or, with epoch 0, the lock says so, and it may not know. */
+static void tell_slots(fk_steward *c, const fk_member *to, const fk_store_op *op,
+                       const fk_slot_claim *claims, uint32_t count)
+{
+    fk_peer_node *peer;
+    fk_telegram moved = { .kind = FK_TELEGRAM_MOVED,
+                          .grain_kind = op->kind,
+                          .incarnation = to->incarnation,
+                          .claim_count = count };
+    if (count == 0 || fk__steward_peer(c, to->id, to->address, &peer) != FK_OK) return;
+    (void)fk__steward_wire(c, peer->steward, &moved, claims);
+}
+
 static void tell_moved(fk_steward *c, const fk_store_job *job)
 {
     const fk_store_op *op = &job->op;
-    fk_member to;
-    fk_peer_node *peer;
     fk_view view = fk_placement_view(c->placement);
     for (uint32_t i = 0; i < view.count; i++) {
-        to = view.members[i];
-        bool is_it = to.id.len == op->to.len && memcmp(to.id.ptr, op->to.ptr, to.id.len) == 0;
-        if (!is_it || to.incarnation != op->to_incarnation) continue;
-        if (fk__steward_peer(c, to.id, to.address, &peer) != FK_OK) return;
-        fk_telegram moved = { .kind = FK_TELEGRAM_MOVED,
-                              .grain_kind = op->kind,
-                              .incarnation = op->to_incarnation,
-                              .claim_count = op->claim_count };
-        (void)fk__steward_wire(c, peer->steward, &moved, op->claims);
-        return;
+        if (!is_member(&view.members[i], op->to, op->to_incarnation)) continue;
+        tell_slots(c, &view.members[i], op, op->claims, op->claim_count);
+    }
+}
+
+/* What was refused because another member holds it: that one may have missed that it does. */
+static void tell_holders(fk_steward *c, const fk_store_job *job)
+{
+    const fk_store_op *op = &job->op;
+    fk_view view = fk_placement_view(c->placement);
+    fk_slot_claim claims[64];
+    for (uint32_t i = 0; i < view.count; i++) {
+        const fk_member *m = &view.members[i];
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < op->claim_count; k++) {
+            const fk_slot_claim *claim = &op->claims[k];
+            if (claim->epoch != 0 || !is_member(m, claim->holder, claim->holder_incarnation)) {
+                continue;
+            }
+            claims[count++] = (fk_slot_claim){ .slot = claim->slot };
+            if (count < sizeof(claims) / sizeof(claims[0])) continue;
+            tell_slots(c, m, op, claims, count);
+            count = 0;
+        }
+        tell_slots(c, m, op, claims, count);
     }
 }
 
@@ -360,6 +394,7 @@ void fk__steward_done(fk_steward *c, fk_store_job *job, bool *is_kept)
                                    .slot_count = op->claim_count };
     bool is_ok = op->verdict == FK_VERDICT_OK;
     if (op->verb == FK_STORE_LOAD && is_ok) result.record = job;
+    if (op->verb == FK_STORE_ACQUIRE && is_ok) tell_holders(c, job);
     if (op->verb == FK_STORE_TRANSFER && is_ok) {
         note_slots(c, job);
         tell_moved(c, job); /* before the calls that follow the slots */

@@ -60,8 +60,10 @@ fk_err fk__steward_wire(fk_steward *c, fk_ref to, const fk_telegram *telegram,
     fk_local *local = fk__steward_local(c);
     size_t size = fk__telegram_measure(telegram);
     fk_payload *payload = NULL;
+    fk_telegram told = *telegram;
+    if (told.kind != FK_TELEGRAM_NEWS) told.view = fk_placement_view(c->placement).version;
     FK_TRY(fk__payload_create(&local->cache, local->sys, &fk__type_telegram, size, &payload));
-    fk__telegram_encode(telegram, claims, payload->data, size);
+    fk__telegram_encode(&told, claims, payload->data, size);
     return fk__send(local, to, c->cluster->steward, (fk_out){ &fk_type_payload, payload }, NULL);
 }
 
@@ -72,6 +74,7 @@ static void wire_answer(fk_steward *c, const fk_mission *guest, fk_err err, cons
     if (cargo != NULL) answer.cargo = *cargo;
     /* If it does not get there, the call comes again. */
     if (fk__steward_peer(c, (fk_str){ NULL, 0 }, guest->origin_address, &peer) != FK_OK) return;
+    peer->heard_at = c->now;
     (void)fk__steward_wire(c, peer->steward, &answer, NULL);
 }
 
@@ -89,6 +92,11 @@ static fk_err calls_send(void *ctx, fk_call *call, const fk_resolution *to, fk_s
     fk_mission *mission = mission_of(call);
     fk_cluster *cluster = c->cluster;
     fk_peer_node *peer;
+    /* Whoever has sent it here knows more than this node, which would send it to those who are gone. It
+     * is to try again when this node has caught up. */
+    if (!call->is_ours && mission->view > fk_placement_view(c->placement).version) {
+        return FK_E_NOT_READY;
+    }
     FK_TRY(fk__steward_peer(c, to->authority, to->address, &peer));
     FK_TRY(fk__mission_pack(fk__steward_local(c), mission));
     fk_time left = (call->deadline - c->now) / FK_MILLIS(1);
@@ -98,7 +106,9 @@ static fk_err calls_send(void *ctx, fk_call *call, const fk_resolution *to, fk_s
         .request = call->request,
         .earlier = call->earlier,
         .low = call->is_ours ? fk__desk_low(c->desk) : call->low,
-        .left_ms = left <= 0 ? 1 : left > UINT32_MAX ? UINT32_MAX : (uint32_t)left,
+        .left_ms = left <= 0           ? 1
+                   : left > UINT32_MAX ? UINT32_MAX
+                                       : (uint32_t)left,
         .hops = call->hops,
         .wants_answer = mission->wants_answer,
         .reply_to = call->is_ours ? own : mission->origin_address,
@@ -121,8 +131,9 @@ static fk_err guest_open(fk_steward *c, const fk_call *call, fk_mission *mission
     void *memory;
     FK_TRY(fk__mem_alloc(c->mem, sizeof(fk_guest_call), FK_SITE("guest call"), &memory));
     fk_guest_call *guest = memory;
-    *guest = (fk_guest_call){ .next = c->guests, .link = &c->guests, .request = call->request,
-                              .mission = mission };
+    *guest = (fk_guest_call){
+        .next = c->guests, .link = &c->guests, .request = call->request, .mission = mission
+    };
     fk_time left = call->deadline - c->now;
     fk_err err = fk__ask_open(c->ctx, (uint64_t)(uintptr_t)guest, left, asker);
     if (err != FK_OK) {
@@ -156,6 +167,7 @@ static fk_err calls_deliver(void *ctx, fk_call *call, const fk_resolution *at)
     bool is_numbered = call_is_numbered(c, call);
     fk_guest_call *guest;
     fk_node *body;
+    if (!text_is((fk_str){ seat->key, seat->key_len }, call->key.key)) return FK_E_KEY;
     fk_hot_call hot = { .seat = seat,
                         .ref = seat->ref,
                         .asker = mission->asker,
@@ -318,6 +330,7 @@ static fk_err telegram_call(fk_steward *c, const fk_telegram *t)
     mission->call.earlier = t->earlier;
     mission->call.low = t->low;
     mission->call.hops = t->hops;
+    mission->view = t->view;
     mission->call.deadline = fk__time_add(c->now, FK_MILLIS((fk_time)t->left_ms));
     c->stats.arrived++;
     fk__desk_submit(c->desk, &mission->call, c->now);
@@ -361,14 +374,16 @@ void fk__steward_telegram(fk_steward *c, fk_str bytes)
 {
     fk_telegram t;
     fk_err err = fk__telegram_decode(bytes, &t, NULL);
+    if (err == FK_OK && t.view > fk_placement_view(c->placement).version) {
+        fk__steward_news(c);
+        if (t.kind != FK_TELEGRAM_NEWS) fk_placement_expect_view(c->placement, t.view, c->now);
+    }
     if (err == FK_OK) {
         switch (t.kind) {
         case FK_TELEGRAM_CALL: err = telegram_call(c, &t); break;
         case FK_TELEGRAM_ANSWER: err = telegram_answer(c, &t); break;
         case FK_TELEGRAM_MOVED: err = telegram_moved(c, &t); break;
-        case FK_TELEGRAM_NEWS:
-            if (t.version > fk_placement_view(c->placement).version) fk__steward_news(c);
-            break;
+        case FK_TELEGRAM_NEWS: break;
         }
     }
     /* Whoever sent it keeps what it was about, or finds out in another way. */

@@ -84,7 +84,9 @@ void fk__steward_say(fk_steward *c, fk_level level, const char *what, fk_err err
                        .from = "",
                        .to = what,
                        .err = err,
-                       .reason = why[0] != '\0' ? why : err != FK_OK ? fk_err_text(err) : "" };
+                       .reason = why[0] != '\0' ? why
+                                 : err != FK_OK ? fk_err_text(err)
+                                                : "" };
     if (fk__event_wanted(c->cluster->sys, FK_EVENT_CLUSTER)) {
         fk__event(c->cluster->sys, fk__steward_local(c), &event);
     }

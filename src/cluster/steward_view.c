@@ -10,7 +10,7 @@
 #include "core/send.h"
 #include "fraktor/remote.h"
 
-static const fk_time VIEW_RETRY = FK_MILLIS(200);
+static const fk_time VIEW_RETRY = FK_MILLIS(200), HEARD_LATELY = FK_SECONDS(60);
 
 static fk_time retry_delay(const fk_steward *c)
 {
@@ -82,17 +82,45 @@ static void want_view(fk_steward *c)
     fk__steward_submit(c, job);
 }
 
+static void left(fk_steward *c);
+
+/* It takes too long: what is left is ended. Others may take over when that has happened, and if it does
+ * not, when the lease is over. */
+static void halt(fk_steward *c)
+{
+    if (c->is_halting) {
+        left(c);
+        c->is_leave_asked = true;
+        return;
+    }
+    c->is_halting = true;
+    c->leave_at = fk__time_add(c->now, c->cluster->config.lease_ttl);
+    fk__half_store(&c->cluster->is_left, 3, FK_RELEASE);
+    (void)fk_placement_stop(c->placement, c->now);
+    /* No more renewals: placement is what asks for them. */
+}
+
+static bool has_grains(const fk_steward *c)
+{
+    return c->stats.activated != c->stats.stopped || c->ensuring != NULL;
+}
+
 static void want_leave(fk_steward *c)
 {
     fk_store_job *job;
     bool is_late = c->now >= c->leave_at;
     if (!c->is_leaving || c->is_leave_asked) return;
-    if (c->is_member && !is_late && (c->is_update_asked || c->is_update_wanted)) return;
-    if (c->is_member && !is_late && !fk_placement_is_drained(c->placement)) return;
+    if (is_late && c->is_member) {
+        halt(c);
+        return;
+    }
+    if (c->is_halting && has_grains(c)) return;
+    bool is_drained = c->is_giving && fk_placement_is_drained(c->placement);
+    if (c->is_member && !c->is_halting && !is_drained) return;
     if (fk__steward_job(c, FK_STORE_LEAVE, 0, &job) != FK_OK) return;
     c->is_leave_asked = true;
     c->leave_at = FK_NEVER;
-    fk__half_store(&c->cluster->is_left, is_late ? 3 : 1, FK_RELEASE);
+    fk__half_store(&c->cluster->is_left, c->is_halting ? 3 : 1, FK_RELEASE);
     fk__steward_submit(c, job);
 }
 
@@ -135,6 +163,7 @@ static void joined(fk_steward *c, const fk_store_job *job)
                                         c->join_asked_at, c->now);
         c->is_member = err == FK_OK;
         c->is_update_wanted = c->is_member;
+        c->is_giving = false;
         fk__mem_lock(c->mem, &cluster->lock);
         cluster->incarnation = c->incarnation;
         cluster->has_lease = c->is_member;
@@ -147,17 +176,22 @@ static void joined(fk_steward *c, const fk_store_job *job)
     fk__steward_news(c);
 }
 
-/* Others look at once instead of when they look anyway. */
-static void tell_news(fk_steward *c, uint64_t version)
+/* Others look at once instead of when they look anyway: members, and whoever has called lately. */
+static void tell_news(fk_steward *c)
 {
     fk_view view = fk_placement_view(c->placement);
-    fk_telegram news = { .kind = FK_TELEGRAM_NEWS, .version = version };
+    fk_telegram news = { .kind = FK_TELEGRAM_NEWS, .view = UINT64_MAX };
     fk_peer_node *peer;
     for (uint32_t i = 0; i < view.count; i++) {
         const fk_member *m = &view.members[i];
-        bool is_own = m->id.len == c->cluster->id_len &&
-                      memcmp(m->id.ptr, c->cluster->id, m->id.len) == 0;
+        bool is_own =
+            m->id.len == c->cluster->id_len && memcmp(m->id.ptr, c->cluster->id, m->id.len) == 0;
         if (is_own || fk__steward_peer(c, m->id, m->address, &peer) != FK_OK) continue;
+        (void)fk__steward_wire(c, peer->steward, &news, NULL);
+    }
+    for (peer = c->peers; peer != NULL; peer = peer->next) {
+        bool is_caller = peer->id_len == 0 && peer->heard_at != 0;
+        if (!is_caller || c->now - peer->heard_at > HEARD_LATELY) continue;
         (void)fk__steward_wire(c, peer->steward, &news, NULL);
     }
 }
@@ -180,14 +214,28 @@ static void meet(fk_steward *c)
     fk_peer_node *peer;
     for (uint32_t i = 0; i < view.count; i++) {
         const fk_member *m = &view.members[i];
-        bool is_own = m->id.len == c->cluster->id_len &&
-                      memcmp(m->id.ptr, c->cluster->id, m->id.len) == 0;
+        bool is_own =
+            m->id.len == c->cluster->id_len && memcmp(m->id.ptr, c->cluster->id, m->id.len) == 0;
         if (is_own || fk__steward_peer(c, m->id, m->address, &peer) != FK_OK) continue;
         if (peer->incarnation == m->incarnation) continue;
         peer->incarnation = m->incarnation;
         fk_err ignored =
             fk_authority_set_mapping(c->cluster->sys, m->address, (fk_str){ NULL, 0 }, 0);
         (void)ignored; /* it is a hint */
+    }
+}
+
+/* Others can know by now that this node drains. */
+static void give(fk_steward *c)
+{
+    fk_view view = fk_placement_view(c->placement);
+    if (!c->is_draining || !c->is_member || c->is_giving) return;
+    for (uint32_t i = 0; i < view.count; i++) {
+        const fk_member *m = &view.members[i];
+        if (m->incarnation != c->incarnation || m->status != FK_MEMBER_DRAINING) continue;
+        if (m->id.len != c->cluster->id_len) continue;
+        if (memcmp(m->id.ptr, c->cluster->id, m->id.len) != 0) continue;
+        c->is_giving = fk_placement_drain(c->placement, c->now) == FK_OK;
     }
 }
 
@@ -199,12 +247,18 @@ static void viewed(fk_steward *c, const fk_store_job *job)
         c->view_at = op->verdict == FK_VERDICT_OK ? c->now : fk__time_add(c->now, VIEW_RETRY);
     }
     if (op->verdict != FK_VERDICT_OK || op->view.version == 0) return;
-    if (op->view.version <= fk_placement_view(c->placement).version) return;
+    if (op->view.version <= fk_placement_view(c->placement).version) {
+        /* Whoever spoke of a newer one was wrong: the store knows best. */
+        fk_placement_expect_view(c->placement, 0, c->now);
+        give(c); /* if there was no memory for it before */
+        return;
+    }
     if (fk_placement_update_topology(c->placement, &op->view, c->now) != FK_OK) {
         fk__steward_due(&c->view_at, fk__time_add(c->now, VIEW_RETRY));
         return;
     }
     meet(c);
+    give(c);
     fk__desk_members_changed(c->desk, view_has, c, c->now);
     fk__steward_show_members(c);
     c->sight_at = c->now;
@@ -214,7 +268,7 @@ static void updated(fk_steward *c, const fk_store_job *job)
 {
     c->is_update_asked = false;
     if (job->op.verdict == FK_VERDICT_OK) {
-        tell_news(c, UINT64_MAX);
+        tell_news(c);
     } else if (job->op.err != FK_E_FENCED) {
         c->is_update_wanted = true; /* with the next tick */
         fk__steward_due(&c->view_at, fk__time_add(c->now, VIEW_RETRY));
@@ -226,7 +280,7 @@ static void left(fk_steward *c)
 {
     fk_cluster *cluster = c->cluster;
     const fk_port *port = &c->mem->port;
-    tell_news(c, UINT64_MAX);
+    tell_news(c);
     (void)fk_placement_stop(c->placement, c->now);
     c->is_member = false;
     c->rejoin_at = FK_NEVER;
@@ -261,6 +315,7 @@ void fk__steward_show(fk_steward *c)
     const fk_port *port = &c->mem->port;
     fk_cluster_stats stats = c->stats;
     fk_placement_snapshot_get(c->placement, &stats.placement);
+    c->has_stopping = stats.placement.stopping > 0;
     stats.incarnation = c->incarnation;
     stats.calls_open = fk__desk_count(c->desk);
     memcpy(stats.id, cluster->id, sizeof(stats.id));

@@ -2,11 +2,11 @@
 /*
  * A telegram, little endian; text is two bytes of length and that many bytes:
  *
- *     version 1 | kind 1 | flags 1 | hops 1
+ *     version 1 | kind 1 | flags 1 | hops 1 | view 8
  *     CALL    request 16 | earlier 16 | low 8 | left_ms 4 | reply_to | grain_kind | key | cargo
  *     ANSWER  request 16 | err 4 | cargo
  *     MOVED   incarnation 8 | grain_kind | count 4 | count times: slot 4, epoch 8
- *     NEWS    version 8
+ *     NEWS
  *     cargo   serializer 4, and unless that is 0: manifest | length 4 | bytes
  *
  * Nothing may follow. Measuring is writing to nowhere, so that the two cannot differ.
@@ -16,7 +16,7 @@
 
 enum {
     TELEGRAM_VERSION = 1,
-    TELEGRAM_HEADER = 4,
+    TELEGRAM_HEADER = 12,
     TELEGRAM_WANTS_ANSWER = 1, /* the only flag, of a CALL */
     TELEGRAM_CLAIM = 12,
     TELEGRAM_CLAIMS_MAX = 4096
@@ -99,7 +99,6 @@ static void telegram_put_moved(telegram_pen *pen, const fk_telegram *t, const fk
     FK_ASSERT(claims != NULL || t->claim_count == 0);
     for (uint32_t i = 0; i < t->claim_count; i++) {
         FK_ASSERT(claims[i].slot < FK_SLOTS_MAX);
-        FK_ASSERT(claims[i].epoch != 0);
         telegram_put(pen, claims[i].slot, 4);
         telegram_put(pen, claims[i].epoch, 8);
     }
@@ -112,6 +111,7 @@ static void telegram_write(telegram_pen *pen, const fk_telegram *t, const fk_slo
     telegram_put(pen, t->kind, 1);
     telegram_put(pen, is_call && t->wants_answer ? TELEGRAM_WANTS_ANSWER : 0, 1);
     telegram_put(pen, is_call ? t->hops : 0, 1);
+    telegram_put(pen, t->view, 8);
     switch (t->kind) {
     case FK_TELEGRAM_CALL: telegram_put_call(pen, t); return;
     case FK_TELEGRAM_ANSWER:
@@ -121,7 +121,7 @@ static void telegram_write(telegram_pen *pen, const fk_telegram *t, const fk_slo
         telegram_put_cargo(pen, &t->cargo);
         return;
     case FK_TELEGRAM_MOVED: telegram_put_moved(pen, t, claims); return;
-    case FK_TELEGRAM_NEWS: telegram_put(pen, t->version, 8); return;
+    case FK_TELEGRAM_NEWS: return;
     }
     FK_ASSERT(false);
 }
@@ -260,7 +260,7 @@ static fk_err telegram_take_moved(telegram_eye *eye, fk_telegram *t)
     for (uint32_t i = 0; i < t->claim_count; i++) {
         fk_slot_claim claim;
         fk__telegram_claim(t, i, &claim);
-        if (claim.slot >= FK_SLOTS_MAX || claim.epoch == 0) {
+        if (claim.slot >= FK_SLOTS_MAX) {
             return fk__wire_fail(eye->fault, FK_E_MALFORMED, first + (size_t)i * TELEGRAM_CLAIM,
                                  "no slot can be claimed like that");
         }
@@ -288,7 +288,7 @@ static fk_err telegram_take_header(telegram_eye *eye, fk_telegram *t)
     FK_TRY(telegram_take(eye, 1, &hops));
     if (hops != 0 && !is_call) return telegram_bad(eye, 1, "only calls make hops");
     t->hops = (uint8_t)hops;
-    return FK_OK;
+    return telegram_take(eye, 8, &t->view);
 }
 
 static fk_err telegram_take_body(telegram_eye *eye, fk_telegram *t)
@@ -297,7 +297,7 @@ static fk_err telegram_take_body(telegram_eye *eye, fk_telegram *t)
     case FK_TELEGRAM_CALL: return telegram_take_call(eye, t);
     case FK_TELEGRAM_ANSWER: return telegram_take_answer(eye, t);
     case FK_TELEGRAM_MOVED: return telegram_take_moved(eye, t);
-    case FK_TELEGRAM_NEWS: return telegram_take(eye, 8, &t->version);
+    case FK_TELEGRAM_NEWS: return FK_OK;
     }
     return FK_E_MALFORMED;
 }

@@ -13,8 +13,8 @@
 typedef enum fk_telegram_kind {
     FK_TELEGRAM_CALL = 1,
     FK_TELEGRAM_ANSWER,
-    FK_TELEGRAM_MOVED, /* slots are the receiver's now */
-    FK_TELEGRAM_NEWS,  /* the view has another version */
+    FK_TELEGRAM_MOVED, /* slots are the receiver's now; epoch 0: it seems so, let it ask the lock */
+    FK_TELEGRAM_NEWS,  /* there is another view */
 } fk_telegram_kind;
 
 /* A user's message as bytes; serializer 0: there is none. */
@@ -26,6 +26,7 @@ typedef struct fk_cargo {
 
 typedef struct fk_telegram {
     fk_telegram_kind kind;
+    uint64_t view;        /* version of the newest that its sender knows of */
     fk_request request;   /* CALL, ANSWER */
     fk_request earlier;   /* CALL */
     uint64_t low;         /* CALL */
@@ -37,7 +38,6 @@ typedef struct fk_telegram {
     fk_str grain_kind;    /* CALL, MOVED */
     fk_str key;           /* CALL */
     uint64_t incarnation; /* MOVED: of the receiver */
-    uint64_t version;     /* NEWS */
     fk_str claims;        /* MOVED: fk__telegram_claim() */
     uint32_t claim_count;
     fk_cargo cargo; /* CALL, ANSWER */
@@ -45,8 +45,8 @@ typedef struct fk_telegram {
 
 size_t fk__telegram_measure(const fk_telegram *telegram);
 /* size: as measured. MOVED: claims.ptr is NULL when encoding, and `claims` gives them. */
-void fk__telegram_encode(const fk_telegram *telegram, const fk_slot_claim *claims, unsigned char *to,
-                         size_t size);
+void fk__telegram_encode(const fk_telegram *telegram, const fk_slot_claim *claims,
+                         unsigned char *to, size_t size);
 /* FK_E_TRUNCATED, FK_E_MALFORMED, FK_E_PROTOCOL (a newer version). Limits: kind, key, address as in
  * placement.h; at most 4,096 claims. */
 FK_MUST_USE fk_err fk__telegram_decode(fk_str bytes, fk_telegram *out, fk_wire_fault *fault);

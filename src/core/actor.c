@@ -5,9 +5,9 @@
 #include "core/box.h"
 #include "core/children.h"
 #include "core/extras.h"
-#include "core/tray.h"
 #include "core/send.h"
 #include "core/system.h"
+#include "core/tray.h"
 #include "core/watch.h"
 
 enum { STASH_DEFAULT = 1000 };

@@ -2,9 +2,9 @@
 #include "core/ask.h"
 
 #include "core/answer.h"
-#include "core/tray.h"
 #include "core/promise.h"
 #include "core/send.h"
+#include "core/tray.h"
 
 /* ---- actors -------------------------------------------------------------------------------------- */
 
@@ -74,8 +74,8 @@ static fk_err ask_send(fk_ctx *ctx, fk_ref to, fk_out msg, fk_node *answer, fk_t
     fk_ref ref = fk__promise_ref(promise);
     fk__answer_bind(answer, ref, to);
     fk__promise_limit(worker, promise, timeout);
-    err = ctx->tray == NULL ? fk__send(local, to, ref, msg, NULL)
-                              : fk__tray_send(ctx, to, ref, msg);
+    err =
+        ctx->tray == NULL ? fk__send(local, to, ref, msg, NULL) : fk__tray_send(ctx, to, ref, msg);
     if (FK_LIKELY(err == FK_OK)) return FK_OK;
     /* Not asked. Should somebody have ended it already, an answer comes, and that is all. */
     if (!fk__promise_cancel(local, promise->cell, ref.generation, &answer)) return FK_OK;

@@ -41,7 +41,7 @@ enum {
     FK_GATE_REMOTE = 8,   /* no actor but a proxy, which is the cell's state for ever */
     FK_GATE_PROMISE = 16, /* no actor but a promise, which is the cell's state for ever */
     FK_GATE_HELD = 32,    /* handles no messages for now, nor must its children */
-    FK_GATE_SHARED = 64   /* others make its children, as under a guardian; it ends with the system */
+    FK_GATE_SHARED = 64 /* others make its children, as under a guardian; it ends with the system */
 };
 
 /* Where an actor is in its life; the owner's. */

@@ -40,7 +40,7 @@ struct fk_ctx { /* part of its worker: see fk__ctx_worker() */
     fk_msg msg;             /* the user's view of it */
     struct fk_timer *timer; /* the periodic one whose message is being handled */
     bool timer_ended;       /* it was cancelled meanwhile: freed when receive returns */
-    struct fk_tray *tray; /* what is sent is kept back there: see tray.h; or NULL */
+    struct fk_tray *tray;   /* what is sent is kept back there: see tray.h; or NULL */
     char detail[121];       /* fk_fail() */
 };
 

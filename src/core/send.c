@@ -4,9 +4,9 @@
 #include "core/box.h"
 #include "core/guardian.h"
 #include "core/mailbox.h"
-#include "core/tray.h"
 #include "core/promise.h"
 #include "core/terminate.h"
+#include "core/tray.h"
 #include "core/turn.h"
 
 static void discard(fk_local *local, fk_reason reason, fk_ref to, fk_node *node)

@@ -24,8 +24,8 @@ fk_err fk__tray_send(fk_ctx *ctx, fk_ref to, fk_ref sender, fk_out msg)
 {
     fk_tray *tray = ctx->tray;
     fk_local *local = &fk__ctx_worker(ctx)->local;
-    bool is_answer = fk_ref_equal(to, tray->asker) && !fk_ref_is_none(to) &&
-                     tray->answer == NULL && !tray->is_direct;
+    bool is_answer = fk_ref_equal(to, tray->asker) && !fk_ref_is_none(to) && tray->answer == NULL &&
+                     !tray->is_direct;
     if (!is_answer) tray->has_sent = true;
     if (tray->is_direct) return fk__send(local, to, sender, msg, NULL);
     fk_node *node = fk__node_create(&local->cache, msg);
@@ -57,8 +57,7 @@ fk_err fk__tray_forward(fk_ctx *ctx, fk_ref to)
     fk__out_double(tray->inner);
     tray->has_sent = true;
     node->sender = fk__sender_pack(tray->asker.slot, tray->asker.generation);
-    return tray->is_direct ? fk__send_node(local, to, node)
-                             : fk__tray_put(local, tray, to, node);
+    return tray->is_direct ? fk__send_node(local, to, node) : fk__tray_put(local, tray, to, node);
 }
 
 static fk_outgoing *tray_take(fk_tray *tray)

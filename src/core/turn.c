@@ -235,10 +235,10 @@ static bool is_stale(const fk_cell *cell, const fk_node *node)
 }
 
 /* What a turn comes to. */
-typedef struct outcome {
+typedef struct turn_outcome {
     uint32_t done; /* messages handled */
     bool ready;    /* there may be more: the token is still held */
-} outcome;
+} turn_outcome;
 
 static bool may_start(const fk_cell *cell)
 {
@@ -246,7 +246,7 @@ static bool may_start(const fk_cell *cell)
 }
 
 /* The long way: everything that can be special. */
-static FK_COLD outcome turn_special(fk_worker *worker, fk_cell *cell, uint32_t budget,
+static FK_COLD turn_outcome turn_special(fk_worker *worker, fk_cell *cell, uint32_t budget,
                                     uint32_t done)
 {
     if (may_start(cell)) fk__cell_start(worker, cell);
@@ -263,12 +263,12 @@ static FK_COLD outcome turn_special(fk_worker *worker, fk_cell *cell, uint32_t b
             continue;
         }
         if ((cell->flags & FK_CELL_HALTED) != 0) {
-            return (outcome){ done, turn_rest(worker, cell) };
+            return (turn_outcome){ done, turn_rest(worker, cell) };
         }
-        if (done >= budget) return (outcome){ done, true };
+        if (done >= budget) return (turn_outcome){ done, true };
         fk_node *node = take(worker, cell, link);
         if (node == NULL) {
-            return (outcome){ done, !fk__mailbox_idle(cell, (uintptr_t)cell->head) };
+            return (turn_outcome){ done, !fk__mailbox_idle(cell, (uintptr_t)cell->head) };
         }
         if (is_stale(cell, node)) {
             fk__cell_dead_node(worker, cell, node);
@@ -277,14 +277,14 @@ static FK_COLD outcome turn_special(fk_worker *worker, fk_cell *cell, uint32_t b
         fk_err err = deliver_any(worker, cell, node);
         conclude(worker, cell, node, err);
         if (++done % MESSAGES_PER_CLOCK == 0 && slice_is_over(worker, done)) {
-            return (outcome){ done, true };
+            return (turn_outcome){ done, true };
         }
     }
 }
 
 /* The short way: a running actor with an unbounded mailbox and ordinary messages. Whatever else
  * turns up goes the long way from there on. */
-static FK_HOT outcome turn_plain(fk_worker *worker, fk_cell *cell, uint32_t budget)
+static FK_HOT turn_outcome turn_plain(fk_worker *worker, fk_cell *cell, uint32_t budget)
 {
     uint32_t done = 0;
     fk_link *head = cell->head; /* kept at hand: nothing should wait for it to be loaded again */
@@ -293,9 +293,9 @@ static FK_HOT outcome turn_plain(fk_worker *worker, fk_cell *cell, uint32_t budg
          * signals that its sender pushed before it. */
         fk_link *link = fk__mailbox_after(head);
         if (FK_UNLIKELY(fk__mailbox_has_signal(cell))) break;
-        if (FK_UNLIKELY(done >= budget)) return (outcome){ done, true };
+        if (FK_UNLIKELY(done >= budget)) return (turn_outcome){ done, true };
         if (link == NULL) {
-            return (outcome){ done, !fk__mailbox_idle(cell, (uintptr_t)head) };
+            return (turn_outcome){ done, !fk__mailbox_idle(cell, (uintptr_t)head) };
         }
         /* The node after it, while this one is being handled. Not NULL: that would be a page walk. */
         const fk_link *after = fk__word_ptr(&link->next, FK_RELAXED);
@@ -317,7 +317,7 @@ static FK_HOT outcome turn_plain(fk_worker *worker, fk_cell *cell, uint32_t budg
             if ((cell->flags & FK_CELL_SPECIAL) != 0) break;
         }
         if (FK_UNLIKELY(done % MESSAGES_PER_CLOCK == 0) && slice_is_over(worker, done)) {
-            return (outcome){ done, true };
+            return (turn_outcome){ done, true };
         }
     }
     return turn_special(worker, cell, budget, done);
@@ -327,7 +327,7 @@ FK_HOT bool fk__cell_turn(fk_worker *worker, fk_cell *cell)
 {
     bool is_plain = (cell->flags & FK_CELL_SPECIAL) == 0 && FK_SAFEGUARD(SYSTEM_FIRST);
     uint32_t budget = (uint32_t)(worker->done_limit - worker->done);
-    outcome turn = FK_LIKELY(is_plain) ? turn_plain(worker, cell, budget)
+    turn_outcome turn = FK_LIKELY(is_plain) ? turn_plain(worker, cell, budget)
                                        : turn_special(worker, cell, budget, 0);
     worker->done += turn.done;
     return turn.ready;

@@ -146,7 +146,7 @@ fk_err fk_cluster_join(fk_system *sys, const fk_cluster_config *config, fk_clust
         err = join(&j, config, out);
         if (err != FK_OK) fk__half_store(&host->has_cluster, 0, FK_RELEASE);
     }
-    if (err != FK_OK && j.why[0] == '\0') j.why = fk_err_text(err);
-    if (config->why != NULL) *config->why = j.why;
+    if (err != FK_OK && (j.why == NULL || j.why[0] == '\0')) j.why = fk_err_text(err);
+    if (config->why != NULL) *config->why = err != FK_OK ? j.why : "";
     return err;
 }

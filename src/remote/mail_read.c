@@ -155,7 +155,8 @@ fk_err fk__mail_read(fk_mail *mail, fk_local *local, fk_mail_peer *peer, const f
     if (FK_UNLIKELY(envelope->serializer == FK_SERIALIZER_SELECTION)) {
         return fk__arrival_select(&a, envelope->payload);
     }
-    if (FK_UNLIKELY(a.to.is_guarded) && !mail->config.is_trusting && !is_for_steward(&a, envelope)) {
+    if (FK_UNLIKELY(a.to.is_guarded) && !mail->config.is_trusting &&
+        !is_for_steward(&a, envelope)) {
         fk__arrival_refuse(&a, FK_REASON_FORBIDDEN, &payload, "to the system's own actors");
         return FK_OK;
     }

@@ -2,6 +2,7 @@
 /* fraktor-sim: the deterministic simulator. */
 
 #include "base/base.h"
+#include "sim/cluster_fact.h"
 #include "sim/mutation.h"
 #include "sim/runner.h"
 #include "sim/world.h"
@@ -18,7 +19,7 @@ static const char HELP[] =
     "Runs the real core under virtual time, with threads, time, memory and workload all drawn\n"
     "from the seed, and checks every fact. The same seed gives the same run.\n"
     "  --seed S       the first seed (default 1)\n"
-    "  --runs N       how many, from S on (default 200; with --mutants at most 2000 each)\n"
+    "  --runs N       how many, from S on (default 200, of a story 1; with --mutants at most 2000 each)\n"
     "  --mutate NAME  with one safeguard taken out of the core: some seed must notice\n"
     "  --mutants      each safeguard in turn; fails if one is not missed\n"
     "  --verbose      with one run: every fact; with more: how often each fault happened\n"
@@ -33,6 +34,7 @@ enum { RESULT_OK = 0, RESULT_FAILED = 1, RESULT_USAGE = 2 };
 /* Replaces the weak one of base/base.c: an assertion of the core is a finding like any other. */
 void fk__assert_failed(const char *file, int line)
 {
+    if (fk__csim_is_running()) fk__csim_assert_failed(file, line);
     fk__world_assert_failed(file, line);
 }
 
@@ -119,7 +121,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "fraktor-sim: there is no scenario %s\n", argv[optind]);
         return usage();
     }
-    if (o.batch.runs == 0) o.batch.runs = o.mutants ? 2000 : 200;
+    if (o.batch.runs == 0) o.batch.runs = o.mutants ? 2000 : o.batch.scenario->is_story ? 1 : 200;
     bool ok = o.mutants ? fk__runner_mutants(&o.batch) : fk__runner_run(&o.batch);
     return ok ? RESULT_OK : RESULT_FAILED;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "sim/runner.h"
 
+#include "sim/cluster_fact.h"
 #include "sim/kernel.h"
 #include "sim/lifecycle.h"
 #include "sim/mutation.h"
@@ -13,15 +14,21 @@
 #include <time.h>
 
 const fk_scenario fk__scenarios[] = {
-    { "kernel", "one system, everything the public API offers", fk__kernel_run, FK_IN_KERNEL },
+    { "kernel", "one system, everything the public API offers", fk__kernel_run, FK_IN_KERNEL, false,
+      false },
     { "lifecycle", "failures, supervision, death watch, termination", fk__lifecycle_run,
-      FK_IN_LIFECYCLE },
-    { "termination", "the end of a system, disturbed at each of its steps", fk__termination_run,
-      0 },
-    { "supervision", "500 actors, 500,000 failures and pings", fk__supervision_run, 0 },
-    { "remote", "two to four systems and a bad network between them", fk__remote_run,
-      FK_IN_REMOTE },
-    { NULL, NULL, NULL, 0 },
+      FK_IN_LIFECYCLE, false, false },
+    { "termination", "the end of a system, disturbed at each of its steps", fk__termination_run, 0,
+      false, false },
+    { "supervision", "500 actors, 500,000 failures and pings", fk__supervision_run, 0, false,
+      false },
+    { "remote", "two to four systems and a bad network between them", fk__remote_run, FK_IN_REMOTE,
+      false, false },
+    { "cluster", "nodes with grains, a bad network, a lock service and a store", fk__csim_run,
+      FK_IN_CLUSTER, true, false },
+    { "split-brain", "one node is cut off from the others and the store, and comes back",
+      fk__csim_run_split, 0, true, true },
+    { NULL, NULL, NULL, 0, false, false },
 };
 
 enum { FINDINGS_SHOWN = 3, FINDINGS_NAMED = 100, RUN_TWICE_EVERY = 100, SOMETIMES_RUNS = 1000 };
@@ -53,16 +60,26 @@ static void describe(const fk_swarm *s)
            (unsigned)s->fail_in, (unsigned)s->stop_at);
 }
 
-static void show_line(uint64_t seed, const char *found)
+static const char *invariant_of(const fk_batch *b)
 {
-    printf("seed %llu: %s violated: %s\n", (unsigned long long)seed, fk__world_invariant(), found);
+    return b->scenario->is_cluster ? fk__csim_invariant() : fk__world_invariant();
+}
+
+static void show_line(const fk_batch *b, uint64_t seed, const char *found)
+{
+    printf("seed %llu: %s violated: %s\n", (unsigned long long)seed, invariant_of(b), found);
 }
 
 static void show(const fk_batch *b, uint64_t seed, const char *found)
 {
-    show_line(seed, found);
-    describe(fk__world_swarm());
-    fk__ledger_print(stdout);
+    show_line(b, seed, found);
+    if (b->scenario->is_cluster) {
+        printf("  %s\n", fk__csim_plan_text());
+        fk__cfact_print(stdout);
+    } else {
+        describe(fk__world_swarm());
+        fk__ledger_print(stdout);
+    }
     printf("replay: fraktor-sim %s --seed %llu --runs 1 --verbose", b->scenario->name,
            (unsigned long long)seed);
     if (b->mutation != FK_MUTATION_NONE) {
@@ -71,12 +88,17 @@ static void show(const fk_batch *b, uint64_t seed, const char *found)
     printf("\n");
 }
 
+static uint64_t hash_of(const fk_batch *b)
+{
+    return b->scenario->is_cluster ? fk__cfact_hash() : fk__ledger.hash;
+}
+
 /* The same seed must give the same facts; if not, nothing here can be trusted. */
 static const char *run_twice(const fk_batch *b, uint64_t seed)
 {
-    uint64_t first = fk__ledger.hash;
+    uint64_t first = hash_of(b);
     const char *found = b->scenario->run(seed);
-    if (found == NULL && fk__ledger.hash != first) return "the same seed ran differently";
+    if (found == NULL && hash_of(b) != first) return "the same seed ran differently";
     return found;
 }
 
@@ -97,11 +119,12 @@ static void print_summary(const fk_batch *b, const tally *t, bool is_complete)
         printf("\"first_bad_seed\":null,");
     else
         printf("\"first_bad_seed\":%llu,", (unsigned long long)t->first_bad_seed);
-    printf("\"trace_hash\":\"%016llx\",\"mutation\":\"%s\",\"steps\":%llu,\"messages\":%llu,"
-           "\"seconds\":%.3f,\"all_sometimes\":%s}\n",
+    printf("\"trace_hash\":\"%016llx\",\"mutation\":\"%s\",\"steps\":%llu,\"messages\":%llu,",
            (unsigned long long)t->hash, fk__mutation_get(b->mutation)->name,
-           (unsigned long long)t->steps, (unsigned long long)t->received, t->seconds,
-           is_complete ? "true" : "false");
+           (unsigned long long)t->steps, (unsigned long long)t->received);
+    /* How long a story took is not part of it. */
+    if (!b->scenario->is_story) printf("\"seconds\":%.3f,", t->seconds);
+    printf("\"all_sometimes\":%s}\n", is_complete ? "true" : "false");
 }
 
 static bool check_sometimes(const fk_batch *b)
@@ -123,30 +146,46 @@ static bool check_sometimes(const fk_batch *b)
     return is_complete;
 }
 
+static void count_run(const fk_batch *b, tally *t)
+{
+    bool is_cluster = b->scenario->is_cluster;
+    t->events += is_cluster ? fk__cfact_count() : fk__ledger.facts;
+    t->steps += is_cluster ? fk__csim_events() : fk__world_steps();
+    t->received += is_cluster ? fk__csim_calls() : fk__ledger.received;
+    t->hash = fk__mix64(t->hash ^ hash_of(b));
+}
+
+static void follow(const fk_batch *b, FILE *out)
+{
+    if (b->scenario->is_cluster)
+        fk__cfact_follow(out, b->scenario->is_story && !b->is_verbose);
+    else
+        fk__ledger_follow(out);
+}
+
 bool fk__runner_run(const fk_batch *b)
 {
     tally t = { 0 };
     double start = clock_seconds();
     fk__mutation = b->mutation;
-    if (b->is_verbose && b->runs == 1) fk__ledger_follow(stdout);
+    bool is_told = b->scenario->is_story && !b->is_json;
+    if ((b->is_verbose || is_told) && b->runs == 1) follow(b, stdout);
     for (uint64_t i = 0; i < b->runs; i++) {
         uint64_t seed = b->seed + i;
         const char *found = run_seed(b, seed, i % RUN_TWICE_EVERY == 0 && b->runs > 1);
-        t.events += fk__ledger.facts;
-        t.steps += fk__world_steps();
-        t.received += fk__ledger.received;
-        t.hash = fk__mix64(t.hash ^ fk__ledger.hash);
+        count_run(b, &t);
         if (found == NULL) continue;
         if (t.violations++ == 0) t.first_bad_seed = seed;
         if (b->is_json) continue;
         if (t.violations <= FINDINGS_SHOWN)
             show(b, seed, found);
         else if (t.violations <= FINDINGS_NAMED)
-            show_line(seed, found);
+            show_line(b, seed, found);
         fflush(stdout);
     }
     t.seconds = clock_seconds() - start;
-    fk__ledger_follow(NULL);
+    follow(b, NULL);
+    if (is_told && b->runs == 1) fk__csim_tell(stdout);
     fk__mutation = FK_MUTATION_NONE;
     bool is_complete = check_sometimes(b);
     bool is_due = b->runs >= SOMETIMES_RUNS && b->mutation == FK_MUTATION_NONE;
@@ -175,8 +214,8 @@ static bool try_mutant(const fk_batch *b, uint32_t id)
                found != NULL ? "true" : "false", (unsigned long long)tried);
     } else if (found != NULL) {
         printf("caught    %-20s seed %-6llu %5.1f s  %s: %s\n", mutation->name,
-               (unsigned long long)(b->seed + tried - 1), clock_seconds() - start,
-               fk__world_invariant(), found);
+               (unsigned long long)(b->seed + tried - 1), clock_seconds() - start, invariant_of(b),
+               found);
     } else {
         printf("SURVIVED  %-20s %llu seeds: %s\n", mutation->name, (unsigned long long)tried,
                mutation->what);
@@ -230,6 +269,34 @@ static const char *const INVARIANTS[][2] = {
     { "R9", "messages arrive as they were" },
     { "R10", "connections and memory are bounded" },
     { "R11", "one connection for each kind of stream to another system" },
+    { "I1", "epochs of a slot only grow" },
+    { "I2", "a slot has one holder at a time" },
+    { "I3", "a member stops before the lock service ends its lease" },
+    { "I4", "one node takes turns of a grain, one at a time" },
+    { "I5", "stores of a grain: epochs never go back, versions go up by one" },
+    { "I6", "nothing that was acknowledged is lost" },
+    { "I7", "the history of each grain is linearizable" },
+    { "I8", "a call has one effect and one answer" },
+    { "I9", "nothing is answered before it is stored" },
+    { "I10", "a grain is started by the holder of its slot, under its epoch" },
+    { "I11", "who is told where else a grain is causes no I/O" },
+    { "I12", "results count for the command they belong to; none is left" },
+    { "I13", "one view, one owner; no node goes back to an older view" },
+    { "I14", "a join or leave moves only what must move" },
+    { "I15", "a member that is dead stays dead" },
+    { "I16", "no turn is taken of a slot that is not held" },
+    { "I17", "events are in order, with time and reason" },
+    { "I18", "everything is bounded, and nothing is left" },
+    { "L1", "every call ends" },
+    { "L2", "every slot is with its owner in the end" },
+    { "L3", "every grain can be reached in the end" },
+    { "L4", "idle grains go, and nobody remembers them" },
+    { "L5", "who has drained or stopped holds nothing" },
+    { "C1", "a call ends once; without faults none fails" },
+    { "C2", "a call is told its own answer" },
+    { "C3", "what was answered had its effect" },
+    { "C4", "what was sent again has one effect" },
+    { "C5", "calls of one client keep their order" },
     { "contract", "transport and driver keep the rules between them" },
     { "liveness", "without faults everybody reaches everybody" },
 };

@@ -12,6 +12,8 @@ typedef struct fk_scenario {
     const char *what;
     const char *(*run)(uint64_t seed); /* NULL, or what was found */
     uint32_t sometimes;                /* FK_IN_*: whose branches must all happen */
+    bool is_cluster;                   /* a world of its own: sim/cluster.h */
+    bool is_story;                     /* one run, told to people, the same each time */
 } fk_scenario;
 
 extern const fk_scenario fk__scenarios[];

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* The scenarios that it must happen in. */
-enum { FK_IN_KERNEL = 1, FK_IN_LIFECYCLE = 2, FK_IN_BOTH = 3, FK_IN_REMOTE = 4 };
+enum { FK_IN_KERNEL = 1, FK_IN_LIFECYCLE = 2, FK_IN_BOTH = 3, FK_IN_REMOTE = 4, FK_IN_CLUSTER = 8 };
 
 #define FK_SOMETIMES(X)                                                                            \
     X(STALLED_THREAD, "stalled-thread", BOTH)                                                      \
@@ -159,7 +159,46 @@ enum { FK_IN_KERNEL = 1, FK_IN_LIFECYCLE = 2, FK_IN_BOTH = 3, FK_IN_REMOTE = 4 }
     X(LINK_CUT, "link-cut", REMOTE)                                                                \
     X(LINK_LENT, "link-lent", REMOTE)                                                              \
     X(LINK_CUT_SHORT, "link-cut-short", REMOTE)                                                    \
-    X(LINK_LATE, "link-late", REMOTE)
+    X(LINK_LATE, "link-late", REMOTE)                                                              \
+    X(CLUSTER_SPIKE, "cluster-spike", CLUSTER)                                                     \
+    X(CLUSTER_CUT, "cluster-cut", CLUSTER)                                                         \
+    X(CLUSTER_DROP, "cluster-drop", CLUSTER)                                                       \
+    X(CLUSTER_DUP, "cluster-dup", CLUSTER)                                                         \
+    X(CLUSTER_LATE_RESULT, "cluster-late-result", CLUSTER)                                         \
+    X(CLUSTER_OP_TIMEOUT, "cluster-op-timeout", CLUSTER)                                           \
+    X(CLUSTER_LOST_ACK, "cluster-lost-ack", CLUSTER)                                               \
+    X(CLUSTER_TWICE, "cluster-twice", CLUSTER)                                                     \
+    X(CLUSTER_EXPIRED, "cluster-expired", CLUSTER)                                                 \
+    X(CLUSTER_DENIED, "cluster-denied", CLUSTER)                                                   \
+    X(CLUSTER_TRANSFER, "cluster-transfer", CLUSTER)                                               \
+    X(CLUSTER_FAILOVER, "cluster-failover", CLUSTER)                                               \
+    X(CLUSTER_FENCED, "cluster-fenced", CLUSTER)                                                   \
+    X(CLUSTER_CONFLICT, "cluster-conflict", CLUSTER)                                               \
+    X(CLUSTER_FULL, "cluster-full", CLUSTER)                                                       \
+    X(CLUSTER_STORED_AGAIN, "cluster-stored-again", CLUSTER)                                       \
+    X(CLUSTER_BUSY, "cluster-busy", CLUSTER)                                                       \
+    X(CLUSTER_RESENT, "cluster-resent", CLUSTER)                                                   \
+    X(CLUSTER_FORWARDED, "cluster-forwarded", CLUSTER)                                             \
+    X(CLUSTER_GIVEN_BACK, "cluster-given-back", CLUSTER)                                           \
+    X(CLUSTER_DEDUPLICATED, "cluster-deduplicated", CLUSTER)                                       \
+    X(CLUSTER_STALE, "cluster-stale", CLUSTER)                                                     \
+    X(CLUSTER_UNWANTED, "cluster-unwanted", CLUSTER)                                               \
+    X(CLUSTER_NOT_STARTED, "cluster-not-started", CLUSTER)                                         \
+    X(CLUSTER_LEASE_LOST, "cluster-lease-lost", CLUSTER)                                           \
+    X(CLUSTER_OLD_VIEW, "cluster-old-view", CLUSTER)                                               \
+    X(CLUSTER_PAUSED, "cluster-paused", CLUSTER)                                                   \
+    X(CLUSTER_CRASHED, "cluster-crashed", CLUSTER)                                                 \
+    X(CLUSTER_LEFT, "cluster-left", CLUSTER)                                                       \
+    X(CLUSTER_DRAINED, "cluster-drained", CLUSTER)                                                 \
+    X(CLUSTER_FROZEN, "cluster-frozen", CLUSTER)                                                   \
+    X(CLUSTER_DRAIN, "cluster-drain", CLUSTER)                                                     \
+    X(CLUSTER_ROLLED, "cluster-rolled", CLUSTER)                                                   \
+    X(CLUSTER_SPLIT, "cluster-split", CLUSTER)                                                     \
+    X(CLUSTER_WORST_MOMENT, "cluster-worst-moment", CLUSTER)                                       \
+    X(CLUSTER_TURN_TOO_LATE, "cluster-turn-too-late", CLUSTER)                                     \
+    X(CLUSTER_CALL_FAILED, "cluster-call-failed", CLUSTER)                                         \
+    X(CLUSTER_NOT_READY, "cluster-not-ready", CLUSTER)                                             \
+    X(CLUSTER_NO_MEMORY, "cluster-no-memory", CLUSTER)
 
 typedef enum fk_sometimes {
 #define FK_SOMETIMES_ENUM(NAME, name, where) FK_SOMETIMES_##NAME,

@@ -148,6 +148,11 @@ static const char *claims_wrong(const fk_store_op *op)
     return NULL;
 }
 
+static bool is_nowhere(fk_str s)
+{
+    return s.ptr == NULL && s.len > 0;
+}
+
 static const char *grain_wrong(const fk_store_op *op)
 {
     if (!is_kind(op->key.kind)) return "the name of a kind is not a legal one";
@@ -157,6 +162,11 @@ static const char *grain_wrong(const fk_store_op *op)
     if (op->verb == FK_STORE_PEEK) return NULL;
     if (op->fence.epoch == 0) return "an epoch is at least 1";
     if (!is_text(op->fence.holder, FK_MEMBER_TEXT_MAX)) return "a fence names its holder";
+    if (op->verb != FK_STORE_STORE) return NULL;
+    if (is_nowhere(op->record.pid) || is_nowhere(op->record.snapshot) ||
+        is_nowhere(op->record.dedup)) {
+        return "a part of the record has a length, and is nowhere";
+    }
     return NULL;
 }
 

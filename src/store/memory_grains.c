@@ -120,8 +120,9 @@ void fk__memory_load(memory_cluster *c, fk_store_op *op)
 
 static fk_str block_put(char **at, fk_str from)
 {
-    fk_str to = { from.ptr != NULL ? *at : NULL, from.len };
-    if (from.len > 0) memcpy(*at, from.ptr, from.len);
+    fk_str to = { *at, from.len };
+    if (from.ptr == NULL) return (fk_str){ NULL, 0 };
+    memcpy(*at, from.ptr, from.len);
     *at += from.len;
     return to;
 }

@@ -170,10 +170,11 @@ static int boot_check(sqlite_store *s)
     boot_id(boot);
     SQLITE_TRY(query(s, "SELECT boot FROM meta", &unused, before, sizeof before));
     if (strcmp(before, boot) == 0) return SQLITE_OK;
+    long long now_ms = fk__store_clock() / 1000000;
     char *text = sqlite3_mprintf("UPDATE meta SET boot = %Q, view = view + 1;"
                                  "UPDATE member SET status = 3;"
                                  "UPDATE grain SET removed = %lld WHERE removed > 0;",
-                                 boot, (long long)(fk__store_clock() / 1000000 + 1));
+                                 boot, now_ms + 1);
     if (text == NULL) return SQLITE_NOMEM;
     int code = exec(s, text);
     sqlite3_free(text);

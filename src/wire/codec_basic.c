@@ -82,7 +82,7 @@ BASIC_VERBATIM(CODEC_BYTE_STRING, FK_SERIALIZER_BYTE_STRING, fk_type_bytes);
 #undef BASIC_VERBATIM
 
 /* The first one of a type writes it: bytes before byte string. */
-const fk_codec *const fk__codecs_basic[] = { &CODEC_TEXT, &CODEC_BYTES, &CODEC_BYTE_STRING,
-                                             &CODEC_INT,  &CODEC_LONG,  &CODEC_BOOLEAN,
+const fk_codec *const fk__codecs_basic[] = { &CODEC_TEXT,    &CODEC_BYTES, &CODEC_BYTE_STRING,
+                                             &CODEC_INT,     &CODEC_LONG,  &CODEC_BOOLEAN,
                                              &CODEC_TELEGRAM };
 const uint32_t fk__codecs_basic_count = sizeof(fk__codecs_basic) / sizeof(fk__codecs_basic[0]);
