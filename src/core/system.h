@@ -81,6 +81,7 @@ typedef struct fk_cluster_ops {
      * left, the memory goes. */
     void (*close)(struct fk_cluster *cluster);
     void (*destroy)(struct fk_cluster *cluster);
+    bool is_closed;
 } fk_cluster_ops;
 
 struct fk_system {
@@ -153,7 +154,9 @@ FK_MUST_USE fk_err fk__system_create(const fk_system_config *config, const fk_po
                                      uint32_t workers, fk_system **out);
 /* After fk_terminate(): everything has stopped. */
 bool fk__system_is_down(const fk_system *sys);
-/* Nothing may run any more. */
+/* Nothing may run any more. Ends what is beside the system and sends to it: before its host goes. */
+void fk__system_close(fk_system *sys);
+/* The same, and everything goes. */
 void fk__system_destroy(fk_system *sys);
 /* Walks all cells and asserts what must hold of them; nothing may run meanwhile. */
 void fk__system_check(const fk_system *sys);
