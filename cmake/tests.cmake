@@ -9,8 +9,8 @@ set(FK_CHECKS ${PROJECT_SOURCE_DIR}/tests/checks)
 
 # Those that listen or start nodes run one at a time: ports are given to the next who asks, and a node
 # that still tries to reach the one before it there would speak to a stranger.
-set(FK_PORT_TESTS "^(net_|unit_host_.*remote|stress_remote|oom_sweep$|first_hour_1[678]$|cli_.*remote|\
-example_1[12]_)")
+set(FK_PORT_TESTS "^(net_|unit_host_.*remote|stress_remote|stress_cluster|oom_sweep$|\
+first_hour_1[678]$|cli_.*remote|example_1[12]_)")
 
 # fk_add_test(<name> [FAST] [TIMEOUT s] COMMAND ...)
 function(fk_add_test name)

@@ -18,7 +18,7 @@ extern "C" {
 typedef struct fk_lookup fk_lookup;
 
 typedef struct fk_lookup_config {
-    uint32_t size; /* sizeof(fk_lookup_config), or 0 */
+    uint32_t size;                 /* sizeof(fk_lookup_config), or 0 */
     fk_placement_config placement; /* outcome.event may be NULL; it is told besides */
     uint32_t events_max;           /* kept until they are fetched, of each sort; 0: 4096 */
 } fk_lookup_config;

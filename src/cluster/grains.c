@@ -1,25 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The table of grains. The id is a hash already: its high half says where to look, because the low
- * one says which slot, and grains of one slot would crowd. */
+/* The table of grains; looking is in the header, because every resolve does it. */
 
 #include "cluster/placement.h"
 
 enum { GRAINS_MIN = 64 };
-
-static uint32_t grains_home(const fk_grains *grains, fk_grain_id id)
-{
-    return (uint32_t)(id.hi ^ (id.hi >> 32)) & (grains->capacity - 1);
-}
-
-FK_HOT fk_grain *fk__grains_find(const fk_grains *grains, fk_grain_id id)
-{
-    if (grains->count == 0) return NULL;
-    uint32_t mask = grains->capacity - 1;
-    for (uint32_t i = grains_home(grains, id);; i = (i + 1) & mask) {
-        fk_grain *grain = grains->at[i];
-        if (grain == NULL || fk_grain_id_equal(grain->id, id)) return grain;
-    }
-}
 
 fk_err fk__grains_reserve(fk_grains *grains, fk_mem *mem)
 {
@@ -43,7 +27,7 @@ void fk__grains_put(fk_grains *grains, fk_grain *grain)
 {
     FK_ASSERT(grains->count < grains->capacity);
     uint32_t mask = grains->capacity - 1;
-    uint32_t i = grains_home(grains, grain->id);
+    uint32_t i = fk__grains_home(grains, grain->id);
     while (grains->at[i] != NULL) i = (i + 1) & mask;
     grains->at[i] = grain;
     grains->count++;
@@ -52,14 +36,14 @@ void fk__grains_put(fk_grains *grains, fk_grain *grain)
 void fk__grains_remove(fk_grains *grains, const fk_grain *grain)
 {
     uint32_t mask = grains->capacity - 1;
-    uint32_t i = grains_home(grains, grain->id);
+    uint32_t i = fk__grains_home(grains, grain->id);
     while (grains->at[i] != grain) {
         FK_ASSERT(grains->at[i] != NULL);
         i = (i + 1) & mask;
     }
     /* Whatever would not be found any more across the gap moves back. */
     for (uint32_t j = (i + 1) & mask; grains->at[j] != NULL; j = (j + 1) & mask) {
-        uint32_t home = grains_home(grains, grains->at[j]->id);
+        uint32_t home = fk__grains_home(grains, grains->at[j]->id);
         if (((j - home) & mask) >= ((j - i) & mask)) {
             grains->at[i] = grains->at[j];
             i = j;

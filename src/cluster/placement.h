@@ -72,7 +72,23 @@ typedef struct fk_grains {
     uint32_t capacity; /* 0 or a power of two */
 } fk_grains;
 
-fk_grain *fk__grains_find(const fk_grains *grains, fk_grain_id id);
+/* The id is a hash already: its high half says where to look, because the low one says which slot,
+ * and grains of one slot would crowd. */
+static inline uint32_t fk__grains_home(const fk_grains *grains, fk_grain_id id)
+{
+    return (uint32_t)(id.hi ^ (id.hi >> 32)) & (grains->capacity - 1);
+}
+
+static inline fk_grain *fk__grains_find(const fk_grains *grains, fk_grain_id id)
+{
+    if (grains->count == 0) return NULL;
+    uint32_t mask = grains->capacity - 1;
+    for (uint32_t i = fk__grains_home(grains, id);; i = (i + 1) & mask) {
+        fk_grain *grain = grains->at[i];
+        if (grain == NULL || fk_grain_id_equal(grain->id, id)) return grain;
+    }
+}
+
 FK_MUST_USE fk_err fk__grains_reserve(fk_grains *grains, fk_mem *mem);
 void fk__grains_put(fk_grains *grains, fk_grain *grain);
 void fk__grains_remove(fk_grains *grains, const fk_grain *grain);

@@ -433,6 +433,7 @@ static void grain_release(fk_placement *p, fk_realm *realm, uint32_t slot)
     fk_slot_claim claim = { .slot = slot, .epoch = realm->slot[slot].epoch };
     fk_placement_command command = { .kind = FK_COMMAND_RELEASE,
                                      .request_id = ++p->last_request,
+                                     .deadline = fk__time_add(p->clock, p->config.command_timeout),
                                      .slots = &claim,
                                      .slot_count = 1,
                                      .slot_kind = fk__realm_name(realm),

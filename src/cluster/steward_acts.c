@@ -286,8 +286,11 @@ void fk__steward_command(void *ctx, const fk_placement_command *command)
     switch (command->kind) {
     case FK_COMMAND_TRY_ACQUIRE: err = act_slots(c, command, FK_STORE_ACQUIRE); break;
     case FK_COMMAND_TRANSFER_SLOT: err = act_slots(c, command, FK_STORE_TRANSFER); break;
-    /* Nobody may have them before the last grain has ended; then the whole lease goes. */
-    case FK_COMMAND_RELEASE: break;
+    case FK_COMMAND_RELEASE:
+        /* When everything is being ended nobody may have them before the last grain has; then the whole
+         * lease goes. */
+        if (!c->is_halting) err = act_slots(c, command, FK_STORE_RELEASE);
+        break;
     case FK_COMMAND_LOAD_ACTIVATION: err = act_row(c, command, FK_STORE_LOAD); break;
     case FK_COMMAND_STORE_ACTIVATION: err = act_row(c, command, FK_STORE_STORE); break;
     case FK_COMMAND_REMOVE_ACTIVATION: err = act_row(c, command, FK_STORE_REMOVE); break;

@@ -196,8 +196,9 @@ fk_err fk_authority_set_mapping(fk_system *sys, fk_str address, fk_str host, uin
     if (err == FK_OK) {
         fk__authority_vouch(&remote->table, authority);
         err = fk__authority_keep(&remote->table, authority);
-        if (err == FK_OK)
-            err = fk__authority_map(&remote->table, authority, host, port, fk__system_now(sys));
+        fk_time now = fk__system_now(sys);
+        if (err == FK_OK) err = fk__authority_map(&remote->table, authority, host, port, now);
+        if (err == FK_OK) fk__authority_hurry(&remote->table, authority, now);
         authority->holds++;
         created.authority = authority;
     }

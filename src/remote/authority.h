@@ -292,6 +292,9 @@ fk_authority *fk__authority_due(const fk_authority_table *table, fk_time now);
 /* It is not tried any more, nor given up, until it is roused, mapped anew or shakes hands by itself.
  * It must be Unresolved, with nothing deferred and no attempt under way. */
 void fk__authority_rest(fk_authority_table *table, fk_authority *authority);
+/* Somebody knows that it can be reached: what failed before says nothing any more, and the next attempt is
+ * made at once. Nothing happens unless it is Unresolved. */
+void fk__authority_hurry(fk_authority_table *table, fk_authority *authority, fk_time now);
 /* Somebody wants it: it is tried at once. Nothing happens if it does not rest. */
 void fk__authority_rouse(fk_authority_table *table, fk_authority *authority, fk_time now);
 

@@ -88,6 +88,15 @@ void fk__authority_rest(fk_authority_table *table, fk_authority *authority)
     fk__authority_settle(table, authority);
 }
 
+void fk__authority_hurry(fk_authority_table *table, fk_authority *authority, fk_time now)
+{
+    if (authority->state != FK_ASSOCIATION_UNRESOLVED || authority->is_attempting) return;
+    authority->failures = authority->drops = 0;
+    authority->is_resting = false;
+    authority->attempt_at = FK_NEVER;
+    fk__authority_arm(table, authority, now);
+}
+
 void fk__authority_rouse(fk_authority_table *table, fk_authority *authority, fk_time now)
 {
     if (!authority->is_resting) return;

@@ -27,9 +27,9 @@ TEST(slots_somebody_waits_for_come_first)
     placing_member(&s);
     CHECK_OK(placing_view(&s, 1, "a"));
     /* One that is not among the two that are asked for. */
-    fk_grain_key key = placing_key("account", "0");
-    for (char c = '0'; c < 'z'; c++) {
-        char text[2] = { c, '\0' };
+    static char text[2] = "0"; /* lent to the key */
+    fk_grain_key key = placing_key("account", text);
+    for (; text[0] < 'z'; text[0]++) {
         key = placing_key("account", text);
         uint32_t slot = fk_slot_of(key.id, PLACING_SLOTS);
         if (slot != s.command[0].slots[0].slot && slot != s.command[1].slots[0].slot) break;

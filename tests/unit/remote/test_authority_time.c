@@ -118,6 +118,28 @@ TEST(attempts_go_to_the_new_mapping_at_once)
     desk_fini(&d);
 }
 
+TEST(attempts_are_made_at_once_when_somebody_knows_better)
+{
+    desk_init(&d, NULL);
+    fk__authority_hurry(&d.table, d.a, d.now); /* nobody knows where to */
+    CHECK(fk__authority_next(&d.table) == FK_NEVER);
+    desk_map(&d);
+    desk_attempt(&d);
+    for (int i = 0; i < 10; i++) next_delay();
+    fk__authority_hurry(&d.table, d.a, d.now); /* one is under way */
+    CHECK(d.a->is_attempting);
+    CHECK(desk_failed(&d) == DONE);
+    CHECK(fk__authority_next(&d.table) > d.now);
+    fk__authority_hurry(&d.table, d.a, d.now);
+    CHECK(fk__authority_next(&d.table) == d.now);
+    desk_attempt(&d);
+    CHECK(next_delay() <= FK_MILLIS(100));
+    CHECK(desk_handshake(&d, 1) == DONE);
+    fk__authority_hurry(&d.table, d.a, d.now); /* it is there */
+    CHECK(d.a->state == FK_ASSOCIATION_CONNECTED);
+    desk_fini(&d);
+}
+
 /* Open for that long, then dropped; the delay before the next attempt. */
 static fk_time delay_after(fk_time lasted)
 {
