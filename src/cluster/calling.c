@@ -23,26 +23,39 @@ static fk_time calling_deadline(fk_local *local, fk_time timeout)
     return fk__time_add(fk__system_now(local->sys), timeout - timeout / 10);
 }
 
-/* FK_E_*: the message is still the caller's. */
-static fk_err calling_cold(fk_local *local, const fk_calling *call, fk_out msg)
+/* The call as a message to the steward. FK_E_*: the user's message is still the caller's. */
+static fk_err calling_mission(fk_local *local, const fk_calling *call, fk_out msg, fk_node **out)
 {
     fk_mission *mission;
     FK_TRY(fk__mission_create(call->cluster, &call->key, 0, &mission));
-    fk_node *node = fk__node_create(&local->cache, msg);
+    fk_mission_message message = { mission };
+    fk_node *node = NULL;
+    mission->body = fk__node_create(&local->cache, msg);
+    if (mission->body != NULL) {
+        node = fk__node_create(&local->cache, (fk_out){ &fk__type_mission, &message });
+    }
     if (node == NULL) {
         fk_err err = local->cache.err;
+        if (mission->body != NULL) fk__node_unmake(&local->cache, mission->body, msg);
+        mission->body = NULL;
         fk__mission_destroy(mission);
         return err;
     }
-    mission->body = node;
     mission->asker = call->asker;
     mission->wants_answer = call->wants_answer;
     mission->call.is_ours = true;
     mission->call.deadline = calling_deadline(local, call->timeout);
-    fk_mission_message message = { mission };
+    node->sender = 0;
+    *out = node;
+    return FK_OK;
+}
+
+static fk_err calling_cold(fk_local *local, const fk_calling *call, fk_out msg)
+{
+    fk_node *node;
+    FK_TRY(calling_mission(local, call, msg, &node));
     /* Undelivered, it ends, and whoever asked is told. */
-    (void)fk__send(local, call->cluster->steward, FK_REF_NONE,
-                   (fk_out){ &fk__type_mission, &message }, NULL);
+    (void)fk__send_node(local, call->cluster->steward, node);
     return FK_OK;
 }
 
@@ -74,30 +87,14 @@ static fk_err calling_open(fk_calling *call, fk_cluster *cluster, fk_str kind, f
 static fk_err calling_later(fk_ctx *ctx, const fk_calling *call, fk_out msg)
 {
     fk_local *local = &fk__ctx_worker(ctx)->local;
-    fk_mission *mission;
-    FK_TRY(fk__mission_create(call->cluster, &call->key, 0, &mission));
-    mission->body = fk__node_create(&local->cache, msg);
-    fk_err err = mission->body != NULL ? FK_OK : local->cache.err;
-    fk_mission_message message = { mission };
-    fk_node *node = NULL;
-    if (err == FK_OK) {
-        node = fk__node_create(&local->cache, (fk_out){ &fk__type_mission, &message });
-        if (node == NULL) err = local->cache.err;
-    }
-    if (err != FK_OK) {
-        if (mission->body != NULL) fk__node_unmake(&local->cache, mission->body, msg);
-        mission->body = NULL;
-        fk__mission_destroy(mission);
-        return err;
-    }
-    mission->asker = call->asker;
-    mission->wants_answer = call->wants_answer;
-    mission->call.is_ours = true;
-    mission->call.deadline = calling_deadline(local, call->timeout);
-    node->sender = 0;
+    fk_node *node;
+    fk_err err = calling_mission(local, call, msg, &node);
     ctx->tray->has_sent = true;
-    (void)fk__tray_put(local, ctx->tray, call->cluster->steward, node); /* or it ends */
-    return FK_OK;
+    if (err == FK_OK)
+        (void)fk__tray_put(local, ctx->tray, call->cluster->steward, node); /* or it ends */
+    else
+        ctx->tray->err = err;
+    return err;
 }
 
 /* ---- inside receive ---------------------------------------------------------------------------------- */

@@ -16,9 +16,12 @@ fk_cluster *fk_cluster_of(fk_system *sys)
     return sys != NULL ? fk__word_ptr(&sys->cluster.ctx, FK_ACQUIRE) : NULL;
 }
 
-void fk__cluster_changed(void *cluster)
+bool fk__cluster_changed(void *ctx, bool is_new)
 {
-    (void)fk__steward_tell(cluster, FK_TASK_NEWS, NULL);
+    fk_cluster *cluster = ctx;
+    if (!is_new && fk__half_load(&cluster->is_unarmed, FK_RELAXED) == 0) return true;
+    fk_steward_task task = is_new ? FK_TASK_NEWS : FK_TASK_LOOK;
+    return fk__steward_tell(cluster, task, NULL) == FK_OK;
 }
 
 /* ---- beginning and end --------------------------------------------------------------------------------- */
@@ -79,13 +82,13 @@ static void cluster_shutdown(fk_system *sys, fk_shutdown_task task, void *user)
     }
 }
 
-static fk_err cluster_plan(fk_cluster *cluster)
+static fk_err cluster_plan(fk_cluster *cluster, fk_shutdown_task *task)
 {
     const fk_shutdown_phase phase = { .name = FK_STR("cluster-sharding-shutdown-region"),
                                       .timeout = LEAVE_TIME + FK_SECONDS(2) };
     FK_TRY(fk_shutdown_phase_set(cluster->sys, &phase));
     return fk_shutdown_task_add(cluster->sys, phase.name, FK_STR("leave-cluster"), cluster_shutdown,
-                                cluster, NULL);
+                                cluster, task);
 }
 
 static void cluster_config(fk_cluster *cluster, const fk_cluster_start *start)
@@ -135,8 +138,12 @@ static fk_err cluster_init(fk_cluster *cluster, const fk_cluster_start *start)
     cluster->origin_single = (cluster->origin_single | 2) & ~UINT64_C(1);
     FK_TRY(fk__roll_init(&cluster->roll, &cluster->sys->mem));
     FK_TRY(cluster_codecs(cluster));
-    FK_TRY(cluster_plan(cluster));
-    return cluster_steward(cluster, start);
+    fk_shutdown_task task;
+    FK_TRY(cluster_plan(cluster, &task));
+    fk_err err = cluster_steward(cluster, start);
+    /* Or it would be told of a cluster that is not there. */
+    if (err != FK_OK) (void)fk_shutdown_task_cancel(cluster->sys, task);
+    return err;
 }
 
 fk_err fk__cluster_create(fk_system *sys, const fk_cluster_start *start, fk_cluster **out)
@@ -146,6 +153,7 @@ fk_err fk__cluster_create(fk_system *sys, const fk_cluster_start *start, fk_clus
     fk_cluster *cluster = memory;
     memset(cluster, 0, sizeof(*cluster));
     cluster->sys = sys;
+    fk__half_store(&cluster->is_unarmed, 1, FK_RELAXED);
     cluster_config(cluster, start);
     fk_err err = cluster_init(cluster, start);
     if (err != FK_OK) {
@@ -158,7 +166,9 @@ fk_err fk__cluster_create(fk_system *sys, const fk_cluster_start *start, fk_clus
     /* Release: who sees the cluster sees what belongs to it. */
     fk__word_store(&sys->cluster.ctx, (uintptr_t)cluster, FK_RELEASE);
     *out = cluster;
-    return fk__steward_tell(cluster, FK_TASK_NEWS, NULL);
+    /* If it cannot be told, the driver does: the member's row is news. */
+    (void)fk__steward_tell(cluster, FK_TASK_NEWS, NULL);
+    return FK_OK;
 }
 
 /* ---- from outside ------------------------------------------------------------------------------------------ */

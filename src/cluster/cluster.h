@@ -111,9 +111,10 @@ struct fk_cluster {
     fk_word gone;     /* stack of seats whose actors have ended */
     fk_half is_ready; /* calls can be made; what fk_cluster_await_ready() waits on */
     uint64_t
-        shutdown_task; /* of coordinated shutdown, to be told when it has left: under the lock */
-    fk_half is_left;   /* 1: it is leaving; 2: it has left; also waited on */
-    fk_half is_over;   /* nothing runs any more */
+        shutdown_task;  /* of coordinated shutdown, to be told when it has left: under the lock */
+    fk_half is_left;    /* 1: it is leaving; 2: it has left; also waited on */
+    fk_half is_over;    /* nothing runs any more */
+    fk_half is_unarmed; /* the steward has no timer: it is to be told to look, by whoever can */
     const fk_codecs *codecs;
     fk_codecs codecs_own;
     void *codecs_memory;
@@ -160,8 +161,9 @@ typedef struct fk_cluster_start {
 } fk_cluster_start;
 FK_MUST_USE fk_err fk__cluster_create(fk_system *sys, const fk_cluster_start *start,
                                       fk_cluster **out);
-/* The store has something new. Any thread. */
-void fk__cluster_changed(void *cluster);
+/* The driver looks around; is_new: the store has something new. False: it could not be told, and is to
+ * be told again. Any thread. */
+bool fk__cluster_changed(void *cluster, bool is_new);
 
 /* ---- kinds.c */
 

@@ -154,6 +154,7 @@ static fk_err shell_run(fk_ctx *ctx, fk_shell *shell, const fk_msg *inner, fk_ou
     tray->inner = again;
     tray->answer = NULL;
     tray->has_sent = false;
+    tray->err = FK_OK;
     ctx->tray = tray;
     ctx->msg = *inner;
     if (!shell->is_begun && shell_begin(ctx, shell) != FK_OK) err = FK_E_ACTIVATION;
@@ -240,7 +241,9 @@ static fk_err shell_turn(fk_ctx *ctx, fk_shell *shell, const fk_msg *inner, fk_o
     shell->hot = hot;
     fk_err err = shell_run(ctx, shell, inner, again);
     if (err != FK_OK) return shell_failed(ctx, shell, hot, err);
-    err = shell_note(ctx, shell);
+    /* What it said is part of what it did: if some of that is lost, all is, and the asker is told. */
+    bool is_said = shell->tray.is_direct || shell->tray.err != FK_E_NOMEM;
+    err = is_said ? shell_note(ctx, shell) : FK_E_NOMEM;
     if (err != FK_OK) { /* what was done cannot be stored: it is not done */
         fk__tray_discard(local, &shell->tray);
         if (hot != NULL) {

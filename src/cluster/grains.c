@@ -5,6 +5,17 @@
 
 enum { GRAINS_MIN = 64 };
 
+bool fk__placement_unbegun(const fk_placement *p, fk_grain_id *out)
+{
+    for (uint32_t i = 0; i < p->grains.capacity; i++) {
+        const fk_grain *grain = p->grains.at[i];
+        if (grain == NULL || grain->phase != FK_PHASE_STOPPING || grain->pid != 0) continue;
+        *out = grain->id;
+        return true;
+    }
+    return false;
+}
+
 fk_err fk__grains_reserve(fk_grains *grains, fk_mem *mem)
 {
     if (grains->count < grains->capacity / 2 + grains->capacity / 8) return FK_OK;

@@ -7,6 +7,7 @@
 
 #include "cluster/job.h"
 
+#include "core/send.h"
 #include "fraktor/system.h"
 
 typedef struct fk_store_job_room {
@@ -42,6 +43,15 @@ fk_err fk__store_job_create(fk_system *sys, size_t extra, fk_store_job **out)
     FK_TRY(fk__mem_alloc(&sys->mem, size, FK_SITE("job"), &memory));
     memset(memory, 0, size);
     fk_store_job *job = memory;
+    fk_store_job_done done = { job };
+    fk_local *local = fk__local_enter(sys);
+    job->node = fk__node_create(&local->cache, (fk_out){ &fk__type_store_job_done, &done });
+    fk_err err = job->node != NULL ? FK_OK : local->cache.err;
+    fk__local_leave(local);
+    if (err != FK_OK) {
+        fk__mem_free(&sys->mem, memory, size);
+        return err;
+    }
     job->sys = sys;
     job->size = size;
     job->op.room = store_job_room;
@@ -57,6 +67,11 @@ void fk__store_job_destroy(fk_store_job *job)
         return;
     }
     fk_mem *mem = &job->sys->mem;
+    if (job->node != NULL) { /* it was never sent */
+        fk_local *local = fk__local_enter(job->sys);
+        fk__node_free(&local->cache, job->node);
+        fk__local_leave(local);
+    }
     while (job->rooms != NULL) {
         fk_store_job_room *room = job->rooms;
         job->rooms = room->next;
@@ -79,10 +94,17 @@ const fk_type fk__type_store_job_done = { "fk_store_job_done", sizeof(fk_store_j
 
 void fk__store_job_return(fk_store_job *job)
 {
-    fk_store_job_done done = { job };
+    fk_node *node = job->node;
     FK_ASSERT(!job->is_sent);
     FK_ASSERT(!job->is_kept);
+    FK_ASSERT(node != NULL);
     job->is_sent = true;
+    job->node = NULL;
+    node->sender = 0;
+    fk_system *sys = job->sys;
+    fk_ref to = job->to;
+    fk_local *local = fk__local_enter(sys);
     /* Whatever comes of it, the message is taken, and the job with it. */
-    (void)fk_send(job->sys, job->to, (fk_out){ &fk__type_store_job_done, &done });
+    (void)fk__send_node(local, to, node);
+    fk__local_leave(local);
 }

@@ -24,8 +24,9 @@ struct fk_store_job {
     void *context;                   /* the maker's */
     size_t size;                     /* of the block */
     struct fk_store_job_room *rooms; /* what room() gave */
-    bool is_kept; /* its maker wants it beyond the message: see fk_store_job_done */
-    bool is_sent; /* it is in a message */
+    fk_node *node; /* the message, made with the job: what was done is told, memory or not */
+    bool is_kept;  /* its maker wants it beyond the message: see fk_store_job_done */
+    bool is_sent;  /* it is in a message */
 };
 
 /* The message. The job is freed with it, whether it was delivered or not, unless its receiver has

@@ -291,6 +291,32 @@ static fk_err hot_mission(fk_local *local, const fk_hot *hot, fk_mission **out)
     return FK_OK;
 }
 
+/* It ends here: whoever asked is told, else a dead letter says it. */
+static void hot_fail(fk_local *local, const fk_hot *hot, fk_err err)
+{
+    fk_ref asker = { hot->asker_slot, hot->asker_generation,
+                     hot->asker_generation != 0 ? local->system : 0 };
+    bool is_numbered = (hot->flags & FK_HOT_NUMBERED) != 0; /* its origin has it still */
+    if (is_numbered || fk__ask_is(local->sys, asker)) {
+        fk__ask_end(local, asker, err);
+        return;
+    }
+    fk_msg msg = { .type = hot->type, .data = hot->body.bytes, .len = hot->len };
+    if ((hot->flags & FK_HOT_NODE) != 0) fk__node_view(hot->body.far.node, local->system, &msg);
+    const fk_breed *breed = hot->seat->breed; /* kinds stay, whoever has the seat now */
+    fk_reason reason = err == FK_E_NOMEM      ? FK_REASON_NO_MEMORY
+                       : err == FK_E_STOPPING ? FK_REASON_SYSTEM_STOPPING
+                                              : FK_REASON_NO_RECEIVER;
+    fk_dead_letter letter = { .reason = reason,
+                              .path = { breed->name, breed->name_len },
+                              .sender = asker,
+                              .type = msg.type,
+                              .data = msg.data,
+                              .len = msg.len,
+                              .detail = fk_str_of(fk_err_text(err)) };
+    fk__dead_report(local, &letter);
+}
+
 /* Nobody has handled it. A numbered call is with its origin, who has kept it: that one is told to try
  * again. Any other goes to the steward. */
 static void hot_drop(void *message)
@@ -302,7 +328,6 @@ static void hot_drop(void *message)
     hot->seat = NULL;
     fk_cluster *cluster = seat->cluster;
     fk_local *local = fk__local_enter(cluster->sys);
-    fk_ref asker = { hot->asker_slot, hot->asker_generation, local->system };
     bool is_over = fk__half_load(&cluster->is_over, FK_ACQUIRE) != 0;
     bool is_numbered = (hot->flags & FK_HOT_NUMBERED) != 0;
     fk_err err = FK_E_NOT_READY;
@@ -310,7 +335,7 @@ static void hot_drop(void *message)
     again.seat = seat;
     if (!is_over && !is_numbered) err = hot_mission(local, &again, &mission);
     if (mission == NULL) {
-        fk__ask_end(local, asker, is_over ? FK_E_STOPPING : err);
+        hot_fail(local, &again, is_over ? FK_E_STOPPING : err);
         if ((hot->flags & FK_HOT_NODE) != 0) mission_node_drop(local, hot->body.far.node);
     }
     fk__local_leave(local);

@@ -89,6 +89,8 @@ static inline fk_grain *fk__grains_find(const fk_grains *grains, fk_grain_id id)
     }
 }
 
+/* One that is to stop and of which nobody has said that it began; false: there is none. */
+bool fk__placement_unbegun(const fk_placement *p, fk_grain_id *out);
 FK_MUST_USE fk_err fk__grains_reserve(fk_grains *grains, fk_mem *mem);
 void fk__grains_put(fk_grains *grains, fk_grain *grain);
 void fk__grains_remove(fk_grains *grains, const fk_grain *grain);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "cluster/steward.h"
 
+#include "cluster/placement.h"
 #include "core/answer.h"
 #include "core/ask.h"
 
@@ -46,11 +47,19 @@ static fk_err echoes_grow(fk_steward *c)
     return FK_OK;
 }
 
+fk_err fk__steward_echo_reserve(fk_steward *c)
+{
+    return c->echo_first + c->echo_count == c->echo_capacity ? echoes_grow(c) : FK_OK;
+}
+
 /* One that there is no memory for is as if it had been lost on the way: whoever waits for it has a
- * deadline. */
+ * deadline. Only who waits for an end has none. */
 void fk__steward_echo(fk_steward *c, const fk_echo *echo)
 {
-    if (c->echo_first + c->echo_count == c->echo_capacity && echoes_grow(c) != FK_OK) return;
+    if (fk__steward_echo_reserve(c) != FK_OK) {
+        if (echo->kind == FK_ECHO_STOPPED) c->has_lost_stop = true;
+        return;
+    }
     c->echoes[c->echo_first + c->echo_count++] = *echo;
 }
 
@@ -64,6 +73,11 @@ static void echo_tell(fk_steward *c, const fk_echo *echo)
     case FK_ECHO_SETTLED: fk__desk_settled(c->desk, echo->number, &echo->resolution, c->now); break;
     case FK_ECHO_ENSURED:
         if (echo->err != FK_OK) result.verdict = FK_VERDICT_REFUSED;
+        (void)fk_placement_handle_result(c->placement, &result, c->now);
+        break;
+    case FK_ECHO_REFUSED:
+        result.kind = echo->command;
+        result.verdict = FK_VERDICT_REFUSED;
         (void)fk_placement_handle_result(c->placement, &result, c->now);
         break;
     case FK_ECHO_STOPPED:
@@ -81,6 +95,17 @@ static void steward_settle(fk_steward *c)
     }
 }
 
+/* What was to stop and never began is known to placement, too. */
+static void steward_lost_stops(fk_steward *c)
+{
+    fk_grain_id id;
+    if (!c->has_lost_stop) return;
+    c->has_lost_stop = false;
+    while (!c->has_lost_stop && fk__placement_unbegun(c->placement, &id)) {
+        (void)fk_placement_stopped(c->placement, id, 0, "was never there", c->now);
+    }
+}
+
 /* ---- time -------------------------------------------------------------------------------------------------- */
 
 static fk_time steward_next(const fk_steward *c)
@@ -91,6 +116,7 @@ static fk_time steward_next(const fk_steward *c)
     fk__steward_due(&at, c->rejoin_at);
     fk__steward_due(&at, c->leave_at);
     fk__steward_due(&at, c->view_at);
+    fk__steward_due(&at, c->retry_at);
     if (!c->is_seen) fk__steward_due(&at, c->sight_at);
     if (c->ensuring != NULL) fk__steward_due(&at, c->now + NAME_RETRY);
     /* Whoever ends says so; unless there was no memory for it. */
@@ -101,15 +127,23 @@ static fk_time steward_next(const fk_steward *c)
 static void steward_arm(fk_steward *c)
 {
     fk_time at = steward_next(c);
+    fk_half *is_unarmed = &c->cluster->is_unarmed;
+    bool is_armed = true;
     c->next_at = at;
-    if (at >= c->tick_at || at == FK_NEVER) return;
-    fk_time delay = at > c->now ? at - c->now : 0;
-    fk_out tick = { &fk__type_tick, "" };
-    if (fk_timer_start(c->ctx, TIMER_KEY, FK_TIMER_ONCE, delay, tick) == FK_OK) c->tick_at = at;
+    if (at < c->tick_at && at != FK_NEVER) {
+        fk_time delay = at > c->now ? at - c->now : 0;
+        fk_out tick = { &fk__type_tick, "" };
+        is_armed = fk_timer_start(c->ctx, TIMER_KEY, FK_TIMER_ONCE, delay, tick) == FK_OK;
+        if (is_armed) c->tick_at = at;
+    }
+    /* Relaxed: it only says that the driver is to wake it, for want of a timer. */
+    if (is_armed == (fk__half_load(is_unarmed, FK_RELAXED) == 0)) return;
+    fk__half_store(is_unarmed, !is_armed, FK_RELAXED);
 }
 
 static void steward_tick(fk_steward *c)
 {
+    steward_lost_stops(c);
     fk_placement_tick(c->placement, c->now);
     steward_settle(c);
     fk__desk_tick(c->desk, c->now);
@@ -142,8 +176,8 @@ static void steward_conclude(fk_steward *c)
 static void steward_obey(fk_steward *c, const fk_steward_order *order)
 {
     switch (order->task) {
-    case FK_TASK_LOOK: break;
-    case FK_TASK_KIND: fk__steward_kind(c, order->breed); break;
+    case FK_TASK_LOOK:
+    case FK_TASK_KIND: break; /* with the tick */
     case FK_TASK_NEWS: fk__steward_news(c); break;
     case FK_TASK_LEAVE:
         c->is_leaving = true;
@@ -241,8 +275,10 @@ fk_err fk__steward_create(fk_cluster *cluster, uint64_t incarnation, fk_time ask
     c->incarnation = incarnation;
     c->status = FK_MEMBER_UP;
     c->is_update_wanted = c->is_member;
-    c->tick_at = c->rejoin_at = c->leave_at = c->sweep_at = FK_NEVER;
-    fk_err err = steward_placement(c, incarnation, asked_at);
+    c->tick_at = c->rejoin_at = c->leave_at = c->sweep_at = c->retry_at = FK_NEVER;
+    c->is_view_shown = true;
+    fk_err err = fk__steward_echo_reserve(c); /* so that only many at once can be lost */
+    if (err == FK_OK) err = steward_placement(c, incarnation, asked_at);
     if (err == FK_OK) err = fk__steward_desk(c);
     if (err != FK_OK) {
         fk__steward_destroy(c);

@@ -21,6 +21,7 @@
 typedef enum fk_echo_kind {
     FK_ECHO_SETTLED, /* desk: a ticket */
     FK_ECHO_ENSURED, /* placement: an activation was made, or not */
+    FK_ECHO_REFUSED, /* there was no memory to ask the store */
     FK_ECHO_STOPPED, /* placement: there was none */
 } fk_echo_kind;
 
@@ -30,6 +31,7 @@ typedef struct fk_echo {
     fk_seat *seat;
     fk_grain_id grain;
     fk_err err;
+    fk_command_kind command; /* REFUSED */
     fk_resolution resolution;
 } fk_echo;
 
@@ -72,15 +74,19 @@ struct fk_steward {
     fk_ensuring *ensuring;
     fk_peer_node *peers;
     fk_guest_call *guests;
-    fk_time tick_at;   /* when the timer is to fire */
-    fk_time next_at;   /* when the first of all that is due */
-    fk_time sweep_at;  /* idle grains */
-    fk_time sight_at;  /* what people see is refreshed */
-    fk_time rejoin_at; /* FK_NEVER: not wanted */
-    fk_time leave_at;  /* give up draining */
-    fk_time view_at;   /* the view is asked for */
-    bool has_stopping; /* when sight was refreshed: some were to end */
-    bool is_seen;      /* nothing has happened since sight was refreshed */
+    fk_time tick_at;        /* when the timer is to fire */
+    fk_time next_at;        /* when the first of all that is due */
+    fk_time sweep_at;       /* idle grains */
+    fk_time sight_at;       /* what people see is refreshed */
+    fk_time rejoin_at;      /* FK_NEVER: not wanted */
+    fk_time leave_at;       /* give up draining */
+    fk_time view_at;        /* the view is asked for */
+    fk_time retry_at;       /* what there was no memory for; FK_NEVER: nothing */
+    const fk_breed *breeds; /* those from here on are known to placement */
+    bool is_view_shown;     /* people see the newest */
+    bool has_lost_stop;     /* an FK_ECHO_STOPPED that there was no memory for */
+    bool has_stopping;      /* when sight was refreshed: some were to end */
+    bool is_seen;           /* nothing has happened since sight was refreshed */
     bool is_view_asked, is_news;
     bool is_join_asked, is_update_asked, is_update_wanted;
     bool is_member, is_client, is_draining, is_leaving, is_leave_asked, is_stopped;
@@ -95,6 +101,8 @@ struct fk_steward {
 /* ---- steward.c */
 
 void fk__steward_echo(fk_steward *c, const fk_echo *echo);
+/* Room for one more, which then cannot be lost. */
+FK_MUST_USE fk_err fk__steward_echo_reserve(fk_steward *c);
 static inline fk_local *fk__steward_local(const fk_steward *c)
 {
     return &fk__ctx_worker(c->ctx)->local;
@@ -143,7 +151,6 @@ void fk__steward_say(fk_steward *c, fk_level level, const char *what, fk_err err
 /* Jobs of membership; false: it is none of these. */
 bool fk__steward_membership_done(fk_steward *c, const fk_store_job *job);
 void fk__steward_membership_tick(fk_steward *c);
-void fk__steward_kind(fk_steward *c, const fk_breed *breed);
 void fk__steward_news(fk_steward *c);
 /* What people see. */
 void fk__steward_show(fk_steward *c);

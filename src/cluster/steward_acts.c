@@ -180,6 +180,9 @@ static void act_ensure(fk_steward *c, const fk_placement_command *command)
     fk_cluster *cluster = c->cluster;
     const fk_breed *breed = fk__breed_find(cluster, command->key.kind);
     fk_seat *seat = NULL;
+    /* An actor that placement cannot be told of would be nobody's: without room for that the command
+     * is late. */
+    if (fk__steward_echo_reserve(c) != FK_OK) return;
     fk_err err = breed != NULL ? FK_OK : FK_E_UNKNOWN_KIND;
     if (err == FK_OK) {
         fk__mem_lock(c->mem, &cluster->lock);
@@ -203,6 +206,7 @@ void fk__steward_ensure_again(fk_steward *c)
     fk_ensuring **link = &c->ensuring;
     while (*link != NULL) {
         fk_ensuring *e = *link;
+        if (fk__steward_echo_reserve(c) != FK_OK) return; /* as in act_ensure() */
         fk_err err = seat_spawn(c, e->seat, e->incarnation, e->record);
         if (err == FK_E_NAME_TAKEN && c->now < e->deadline) {
             link = &e->next;
@@ -300,8 +304,16 @@ void fk__steward_command(void *ctx, const fk_placement_command *command)
     case FK_COMMAND_CANCEL_REQUEST: ensure_cancel(c, command->request_id); break;
     case FK_COMMAND_COUNT: break;
     }
-    /* Without memory for a job it is as if the store did not answer: the command has a deadline. */
-    (void)err;
+    /* Without memory for a job about slots or the lease it is as if the store did not answer: the
+     * command has a deadline. Of a row there are callers who wait. */
+    bool is_row = command->kind == FK_COMMAND_LOAD_ACTIVATION ||
+                  command->kind == FK_COMMAND_STORE_ACTIVATION ||
+                  command->kind == FK_COMMAND_REMOVE_ACTIVATION;
+    if (err == FK_OK || !is_row) return;
+    fk_echo echo = {
+        .kind = FK_ECHO_REFUSED, .number = command->request_id, .command = command->kind, .err = err
+    };
+    fk__steward_echo(c, &echo);
 }
 
 void fk__steward_discard(void *ctx, void *record)

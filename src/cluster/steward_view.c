@@ -17,6 +17,12 @@ static fk_time retry_delay(const fk_steward *c)
     return c->cluster->config.lease_ttl / 8;
 }
 
+/* There was no memory for it. */
+static void want_again(fk_steward *c)
+{
+    fk__steward_due(&c->retry_at, fk__time_add(c->now, retry_delay(c)));
+}
+
 /* ---- what is wanted -------------------------------------------------------------------------------------- */
 
 /* The kinds, behind the job; as strings that last as long as the cluster. */
@@ -63,7 +69,10 @@ static void want_update(fk_steward *c)
 {
     fk_store_job *job;
     if (!c->is_update_wanted || c->is_update_asked || !c->is_member) return;
-    if (member_job(c, FK_STORE_UPDATE, &job) != FK_OK) return; /* again with the next tick */
+    if (member_job(c, FK_STORE_UPDATE, &job) != FK_OK) {
+        want_again(c);
+        return;
+    }
     c->is_update_asked = true;
     c->is_update_wanted = false;
     fk__steward_submit(c, job);
@@ -117,16 +126,47 @@ static void want_leave(fk_steward *c)
     if (c->is_halting && has_grains(c)) return;
     bool is_drained = c->is_giving && fk_placement_is_drained(c->placement);
     if (c->is_member && !c->is_halting && !is_drained) return;
-    if (fk__steward_job(c, FK_STORE_LEAVE, 0, &job) != FK_OK) return;
+    if (fk__steward_job(c, FK_STORE_LEAVE, 0, &job) != FK_OK) {
+        if (is_late) c->leave_at = fk__time_add(c->now, retry_delay(c)); /* as late as before */
+        want_again(c);
+        return;
+    }
     c->is_leave_asked = true;
     c->leave_at = FK_NEVER;
     fk__half_store(&c->cluster->is_left, c->is_halting ? 3 : 1, FK_RELEASE);
     fk__steward_submit(c, job);
 }
 
+/* Kinds that were registered since. If there is no memory for one, all are told again later, which
+ * does no harm; others hear of them when all are there. */
+static void want_kinds(fk_steward *c)
+{
+    const fk_breed *newest = fk__word_ptr(&c->cluster->breeds, FK_ACQUIRE);
+    if (newest == c->breeds) return;
+    fk_time idle_least = FK_NEVER;
+    for (const fk_breed *breed = newest; breed != c->breeds; breed = breed->next) {
+        fk_time idle = breed->kind.idle_ttl;
+        fk_activated_kind kind = { { breed->name, breed->name_len }, breed->kind.durable, idle };
+        fk_err err = fk_placement_add_kind(c->placement, &kind, c->now);
+        if (err == FK_E_NOMEM || err == FK_E_LIMIT) {
+            want_again(c);
+            return;
+        }
+        if (err != FK_OK) fk__steward_say(c, FK_LEVEL_ERROR, "kind refused", err, "");
+        fk__steward_due(&idle_least, idle);
+    }
+    c->breeds = newest;
+    c->is_update_wanted = true;
+    if (idle_least == FK_NEVER) return;
+    fk__steward_due(&c->sweep_at, fk__time_add(c->now, idle_least / 4));
+}
+
 void fk__steward_membership_tick(fk_steward *c)
 {
     if (c->is_stopped) return;
+    if (c->now >= c->retry_at) c->retry_at = FK_NEVER;
+    if (!c->is_view_shown) fk__steward_show_members(c);
+    want_kinds(c);
     if (!c->is_client && !c->is_member) want_join(c);
     want_update(c);
     want_view(c);
@@ -137,16 +177,6 @@ void fk__steward_news(fk_steward *c)
 {
     c->is_news = true;
     c->view_at = c->now;
-}
-
-void fk__steward_kind(fk_steward *c, const fk_breed *breed)
-{
-    fk_time idle = breed->kind.idle_ttl;
-    fk_activated_kind kind = { { breed->name, breed->name_len }, breed->kind.durable, idle };
-    fk_err err = fk_placement_add_kind(c->placement, &kind, c->now);
-    if (err != FK_OK) fk__steward_say(c, FK_LEVEL_ERROR, "kind refused", err, "");
-    c->is_update_wanted = true;
-    if (idle != FK_NEVER) fk__steward_due(&c->sweep_at, fk__time_add(c->now, idle / 4));
 }
 
 /* ---- what has come ----------------------------------------------------------------------------------------- */
@@ -380,8 +410,12 @@ void fk__steward_show_members(fk_steward *c)
     fk_view view = fk_placement_view(c->placement);
     void *block;
     size_t size = fk__view_size(&view);
-    /* Without memory people see the view before this one. */
-    if (fk__mem_alloc(c->mem, size, FK_SITE("members to show"), &block) != FK_OK) return;
+    /* Without memory people see the view before this one, for a while. */
+    c->is_view_shown = fk__mem_alloc(c->mem, size, FK_SITE("members to show"), &block) == FK_OK;
+    if (!c->is_view_shown) {
+        want_again(c);
+        return;
+    }
     fk__mem_lock(c->mem, &cluster->lock);
     void *old = cluster->sight.view;
     size_t old_size = cluster->sight.view_size;

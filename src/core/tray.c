@@ -8,7 +8,7 @@ fk_err fk__tray_put(fk_local *local, fk_tray *tray, fk_ref to, fk_node *node)
     fk_outgoing *outgoing =
         fk__cache_alloc(&local->cache, sizeof(fk_outgoing), FK_SITE("message kept back"));
     if (outgoing == NULL) {
-        fk_err err = local->cache.err;
+        fk_err err = tray->err = local->cache.err;
         fk__dead_node(local, FK_REASON_NO_MEMORY, to, node);
         fk__node_drop_contents(&local->cache, node);
         fk__node_free(&local->cache, node);
@@ -30,7 +30,7 @@ fk_err fk__tray_send(fk_ctx *ctx, fk_ref to, fk_ref sender, fk_out msg)
     if (tray->is_direct) return fk__send(local, to, sender, msg, NULL);
     fk_node *node = fk__node_create(&local->cache, msg);
     if (node == NULL) {
-        fk_err err = local->cache.err;
+        fk_err err = tray->err = local->cache.err;
         fk__dead_out(local, err == FK_E_INVALID ? FK_REASON_BAD_TYPE : FK_REASON_NO_MEMORY, to,
                      sender, msg);
         return err;
@@ -53,7 +53,7 @@ fk_err fk__tray_forward(fk_ctx *ctx, fk_ref to)
     if (tray->inner.type == NULL) return FK_E_STATE;
     if (!fk__out_can_double(tray->inner)) return FK_E_UNSUPPORTED;
     fk_node *node = fk__node_create(&local->cache, tray->inner);
-    if (node == NULL) return local->cache.err;
+    if (node == NULL) return tray->err = local->cache.err;
     fk__out_double(tray->inner);
     tray->has_sent = true;
     node->sender = fk__sender_pack(tray->asker.slot, tray->asker.generation);

@@ -23,6 +23,7 @@ typedef struct fk_tray {
     fk_ref asker;    /* of the message being handled */
     fk_out inner;    /* that message, as it would be sent on; lent */
     fk_node *answer; /* in the list, too, or NULL; since the turn began */
+    fk_err err;      /* something could not be kept back, since the turn began */
     fk_outgoing *first, **last;
 } fk_tray;
 
@@ -39,7 +40,8 @@ fk_err fk__tray_send(fk_ctx *ctx, fk_ref to, fk_ref sender, fk_out msg);
 /* As fk_forward(): FK_E_UNSUPPORTED for a message that owns something, because the call may have to be
  * run again. */
 fk_err fk__tray_forward(fk_ctx *ctx, fk_ref to);
-/* Keeps a node back, which is taken. FK_E_NOMEM: it is a dead letter. */
+/* Keeps a node back, which is taken. FK_E_NOMEM: it is a dead letter, and tray->err says so, whoever
+ * sent it. */
 fk_err fk__tray_put(fk_local *local, fk_tray *tray, fk_ref to, fk_node *node);
 /* Sends everything. */
 void fk__tray_release(fk_local *local, fk_tray *tray);

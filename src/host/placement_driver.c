@@ -45,8 +45,8 @@ struct fk_placement_driver {
     way state, lease;
     pthread_mutex_t lock;
     pthread_cond_t done;
-    errand *errands;            /* under lock */
-    void (*changed)(void *ctx); /* under lease.lock, as the next */
+    errand *errands;                         /* under lock */
+    bool (*changed)(void *ctx, bool is_new); /* under lease.lock, as the next */
     void *changed_ctx;
     fk_time poll_every, poll_at; /* the lease thread's, as the next */
     uint64_t stamp;
@@ -128,15 +128,14 @@ static void lease_poll(fk_placement_driver *driver)
     fk_time now = driver_clock();
     if (now < driver->poll_at) return;
     pthread_mutex_lock(&driver->lease.lock);
-    void (*changed)(void *ctx) = driver->changed;
+    bool (*changed)(void *ctx, bool is_new) = driver->changed;
     void *ctx = driver->changed_ctx;
     pthread_mutex_unlock(&driver->lease.lock);
     driver->poll_at = fk__time_add(now, driver->poll_every);
     if (changed == NULL) return; /* the number is kept: what changes meanwhile is told then */
     uint64_t stamp = driver->lease.store->ops->stamp(driver->lease.store);
-    if (stamp == driver->stamp) return;
-    driver->stamp = stamp;
-    changed(ctx);
+    /* What could not be told is told again. */
+    if (changed(ctx, stamp != driver->stamp)) driver->stamp = stamp;
 }
 
 /* Waits for jobs and takes them all. NULL: it is time for something else. */
@@ -234,7 +233,8 @@ fk_err fk__placement_driver_do(fk_placement_driver *driver, fk_store_job *job, f
     return FK_E_STOPPING;
 }
 
-void fk__placement_driver_watch(fk_placement_driver *driver, void (*changed)(void *ctx), void *ctx)
+void fk__placement_driver_watch(fk_placement_driver *driver,
+                                bool (*changed)(void *ctx, bool is_new), void *ctx)
 {
     pthread_mutex_lock(&driver->lease.lock);
     FK_ASSERT(driver->changed == NULL);

@@ -27,9 +27,10 @@ FK_MUST_USE fk_err fk__placement_driver_open(fk_system *sys, fk_str url,
  * and frees it. A job without a maker (`to` is FK_REF_NONE) is freed when it is done. */
 fk_cluster_port fk__placement_driver_port(fk_placement_driver *driver);
 
-/* changed(ctx) is called on the driver's thread, at most once every poll_every, when the members
- * may have changed since the last time, or since the driver was opened; not after close(). Once. */
-void fk__placement_driver_watch(fk_placement_driver *driver, void (*changed)(void *ctx), void *ctx);
+/* changed(ctx, is_new) is called on the driver's thread, once every poll_every; not after close(). Once.
+ * is_new: the members may have changed since it last returned true, or since the driver was opened. */
+void fk__placement_driver_watch(fk_placement_driver *driver,
+                                bool (*changed)(void *ctx, bool is_new), void *ctx);
 
 /* Submits the job and waits for it, on a thread that is not the system's, and not beside close().
  * FK_OK: it is done, its op says what came of it, and it is the caller's again. FK_E_TIMEOUT:

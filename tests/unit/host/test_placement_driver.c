@@ -406,9 +406,29 @@ TEST(placement_driver_do_waits)
     stand_close();
 }
 
-static void count_change(void *ctx)
+static bool count_change(void *ctx, bool is_new)
 {
-    atomic_fetch_add((_Atomic size_t *)ctx, 1);
+    if (is_new) atomic_fetch_add((_Atomic size_t *)ctx, 1);
+    return true;
+}
+
+/* Cannot be told the first two times. */
+static bool count_tries(void *ctx, bool is_new)
+{
+    return !is_new || atomic_fetch_add((_Atomic size_t *)ctx, 1) >= 2;
+}
+
+TEST(placement_driver_tells_again_what_could_not_be_told)
+{
+    enum { POLL_MS = 5 };
+    _Atomic size_t tries = 0;
+    stand_open(FK_MILLIS(POLL_MS));
+    fk__placement_driver_watch(st.driver, count_tries, &tries);
+    atomic_store(&st.shop.stamp, 1);
+    wait_size(&tries, 3);
+    test_sleep_ms(4 * POLL_MS);
+    CHECK_U64(atomic_load(&tries), 3);
+    stand_close();
 }
 
 TEST(placement_driver_tells_each_change_once)
