@@ -94,7 +94,8 @@ static fk_err guest_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     if (fk_ref_is_none(self->asker) || self->all.count < self->least) return FK_OK;
     fk_ref asker = self->asker;
     self->asker = FK_REF_NONE;
-    return fk_tell(ctx, asker, FK_MSG_AT(memory, &self->all));
+    const memory *all = &self->all;
+    return fk_tell(ctx, asker, FK_MSG_AT(memory, all));
 }
 
 static const fk_props GUEST = { .receive = guest_receive, .state_size = sizeof(guest) };

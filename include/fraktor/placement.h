@@ -332,10 +332,9 @@ FK_API fk_err fk_placement_handle_result(fk_placement *p, const fk_placement_res
 FK_API fk_err fk_placement_stopped(fk_placement *p, fk_grain_id id, uint64_t pid,
                                    const char *reason, fk_time now);
 /* A store of that activation was refused, or its outcome is not known: the event, StopActivation, and
- * the grain is not started anew before stopped(). */
+ * the grain is not started anew before stopped(). Of the result: verdict, err, epoch. */
 FK_API fk_err fk_placement_store_failed(fk_placement *p, fk_grain_id id, uint64_t pid,
-                                        fk_verdict verdict, fk_err err, uint64_t epoch,
-                                        fk_time now);
+                                        const fk_placement_result *result, fk_time now);
 /* Another member says that it has transferred these slots to us, by our incarnation. Epoch 0: the lock
  * has told it that we hold the slot, which we may not know, because nobody heard of the end of a
  * transfer; then the lock is asked. A driver says so to the holder of each slot that TryAcquire was

@@ -154,7 +154,7 @@ static int run(const load_command *c)
     load_figures figures;
     load_books books;
     fk_cluster_stats stats = { .retried = 0 };
-    const char *why;
+    const char *why = "";
     int code = load_join("load", &c->cluster, &sys, &cluster);
     if (code != CLI_OK) return code;
     cli_signals_catch();

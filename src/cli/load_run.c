@@ -119,7 +119,7 @@ static order_outcome give_order(load_caller *caller, uint32_t index, const char 
 {
     load *self = caller->load;
     load_account *account = &self->account[index];
-    char text[ORDER_MAX], room[ORDER_MAX];
+    char text[ORDER_MAX], room[ORDER_MAX] = "";
     snprintf(text, sizeof text, "%s %" PRId64 " %" PRIu64 " %" PRIu64, word, amount, caller->id,
              ++caller->number);
     if (!insist(caller, index, text, FK_BUF(room))) {
@@ -140,7 +140,7 @@ static order_outcome give_order(load_caller *caller, uint32_t index, const char 
 
 static bool read_account(load_caller *caller, uint32_t index, int64_t *balance, uint64_t *applied)
 {
-    char room[ORDER_MAX];
+    char room[ORDER_MAX] = "";
     return insist(caller, index, "balance", FK_BUF(room)) &&
            sscanf(room, "ok balance=%" SCNd64 " applied=%" SCNu64, balance, applied) == 2;
 }

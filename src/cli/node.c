@@ -115,6 +115,7 @@ static fk_err node_join(fk_system *sys, node_options *options)
     options->cluster.size = sizeof options->cluster;
     options->cluster.why = &why;
     fk_err err = fk_cluster_join(sys, &options->cluster, &cluster);
+    options->cluster.why = NULL;
     if (err != FK_OK) {
         cli_failed("node", "cannot join the cluster at %s: %s", options->cluster.store, why);
         return err;

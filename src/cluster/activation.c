@@ -20,17 +20,16 @@ static uint64_t activation_hash(fk_str bytes)
     return bytes.ptr != NULL ? fk__hash_bytes(&ACTIVATION_HASH, bytes.ptr, bytes.len) : 0;
 }
 
-fk_err fk__activation_init(fk_activation *a, fk_mem *mem, bool is_durable, fk_fence fence,
-                           uint64_t version, fk_str dedup, fk_str snapshot)
+fk_err fk__activation_init(fk_activation *a, fk_mem *mem, const fk_activation_start *start)
 {
     *a = (fk_activation){
-        .fence = fence,
-        .version = version,
-        .snapshot_hash = activation_hash(snapshot),
-        .is_durable = is_durable,
+        .fence = start->fence,
+        .version = start->version,
+        .snapshot_hash = activation_hash(start->snapshot),
+        .is_durable = start->is_durable,
     };
     fk__dedup_init(&a->dedup, mem);
-    return fk__dedup_decode(&a->dedup, dedup);
+    return fk__dedup_decode(&a->dedup, start->dedup);
 }
 
 void fk__activation_fini(fk_activation *a)

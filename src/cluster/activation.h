@@ -44,9 +44,14 @@ enum { FK_ACTIVATION_BATCH_MAX = 64 };
 
 /* dedup, snapshot: what was loaded, and version the row's after StoreActivation; ptr NULL and 0 for a
  * grain without row. FK_E_CORRUPT, FK_E_NOMEM. */
-FK_MUST_USE fk_err fk__activation_init(fk_activation *a, fk_mem *mem, bool is_durable,
-                                       fk_fence fence, uint64_t version, fk_str dedup,
-                                       fk_str snapshot);
+typedef struct fk_activation_start {
+    bool is_durable;
+    fk_fence fence;
+    uint64_t version;
+    fk_str dedup, snapshot;
+} fk_activation_start;
+FK_MUST_USE fk_err fk__activation_init(fk_activation *a, fk_mem *mem,
+                                       const fk_activation_start *start);
 void fk__activation_fini(fk_activation *a);
 
 /* May this call be run now? now, lease_deadline: of the node; a request with origin 0 is of no call (a

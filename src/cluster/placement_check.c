@@ -98,6 +98,7 @@ static void check_slot(const fk_placement *p, const fk_realm *realm, const fk_sl
 static void check_realm(const fk_placement *p, const fk_realm *realm, check_counts *counts)
 {
     FK_ASSERT(realm->is_local == (realm->slot != NULL));
+    if (realm->slot == NULL) return;
     for (int q = FK_QUEUE_NONE + 1; q < FK_QUEUE_COUNT; q++) {
         uint32_t count = 0, last = FK_NOBODY;
         for (uint32_t i = realm->queue[q].first; i != FK_NOBODY; i = realm->slot[i].next) {

@@ -113,6 +113,7 @@ fk_err fk__attempt_join(fk_placement *p, fk_grain *grain, uint64_t ticket)
 {
     if (grain->attempt == NULL) FK_TRY(attempt_create(p, grain));
     fk_attempt *attempt = grain->attempt;
+    FK_ASSERT(attempt != NULL);
     if (attempt->count >= p->config.waiters_max) return FK_E_OVERLOADED;
     if (attempt->count == attempt->capacity) FK_TRY(attempt_grow(p, attempt));
     attempt->ticket[attempt->count++] = ticket;
@@ -474,8 +475,8 @@ fk_err fk_placement_stopped(fk_placement *p, fk_grain_id id, uint64_t pid, const
     return FK_OK;
 }
 
-fk_err fk_placement_store_failed(fk_placement *p, fk_grain_id id, uint64_t pid, fk_verdict verdict,
-                                 fk_err err, uint64_t epoch, fk_time now)
+fk_err fk_placement_store_failed(fk_placement *p, fk_grain_id id, uint64_t pid,
+                                 const fk_placement_result *result, fk_time now)
 {
     fk__placement_enter(p, now);
     fk_grain *grain = fk__grains_find(&p->grains, id);
@@ -483,10 +484,7 @@ fk_err fk_placement_store_failed(fk_placement *p, fk_grain_id id, uint64_t pid, 
         return FK_E_NOT_FOUND;
     }
     if (!FK_SAFEGUARD(PLACEMENT_STORE_RESULT)) return FK_OK;
-    fk_placement_result result = {
-        .kind = FK_COMMAND_STORE_ACTIVATION, .verdict = verdict, .err = err, .epoch = epoch
-    };
-    fk_placement_event event = flight_event(&result, FK_PLACEMENT_STORE_FAILED);
+    fk_placement_event event = flight_event(result, FK_PLACEMENT_STORE_FAILED);
     fk_realm *realm = grain->realm;
     uint32_t slot = fk__grain_slot(p, grain);
     fk__grain_stop(p, grain, event.reason);
@@ -498,7 +496,7 @@ fk_err fk_placement_store_failed(fk_placement *p, fk_grain_id id, uint64_t pid, 
     fk__say(p, event);
     if (event.kind == FK_PLACEMENT_FENCED) {
         fk__slot_lose(p, realm, slot, "fenced", FK_E_FENCED);
-        if (epoch > realm->slot[slot].epoch) realm->slot[slot].epoch = epoch;
+        if (result->epoch > realm->slot[slot].epoch) realm->slot[slot].epoch = result->epoch;
     }
     fk__slots_pump(p);
     return FK_OK;

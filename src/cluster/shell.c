@@ -48,8 +48,9 @@ fk_err fk__shell_create(fk_local *local, const fk_shell_start *start, fk_shell *
     size_t size = 0;
     if (err == FK_OK && is_durable) err = fk__shell_snapshot(shell, &snapshot, &memory, &size);
     if (err == FK_OK) {
-        err = fk__activation_init(&shell->activation, &local->sys->mem, is_durable, fence,
-                                  record != NULL ? record->version : 0, dedup, snapshot);
+        const fk_activation_start begin = { is_durable, fence, record != NULL ? record->version : 0,
+                                            dedup, snapshot };
+        err = fk__activation_init(&shell->activation, &local->sys->mem, &begin);
     }
     fk__mem_free(&local->sys->mem, memory, size);
     if (err != FK_OK) {

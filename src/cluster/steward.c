@@ -204,14 +204,13 @@ static void steward_job(fk_steward *c, const fk_store_job_done *done)
 fk_err fk__steward_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     fk_steward *c = state;
-    void *bytes = ctx->node != NULL ? ctx->node->bytes : NULL;
     c->ctx = ctx;
     c->now = fk_now(ctx);
     fk__steward_gone(c);
     steward_settle(c);
     if (c->ensuring != NULL) fk__steward_ensure_again(c);
     if (msg->type == &fk__type_mission) {
-        fk_mission *mission = ((fk_mission_message *)bytes)->mission;
+        fk_mission *mission = ((const fk_mission_message *)msg->data)->mission;
         ctx->node->flags |= FK_NODE_MOVED; /* the desk has it now */
         c->stats.calls++;
         fk__desk_submit(c->desk, &mission->call, c->now);

@@ -269,8 +269,11 @@ void fk__steward_gone(fk_steward *c)
         fk__mem_unlock(c->mem, &cluster->lock);
         c->stats.stopped++;
         if (seat->why != FK_OK) {
-            (void)fk_placement_store_failed(c->placement, seat->grain, pid, seat->verdict,
-                                            seat->why, seat->fence_epoch, c->now);
+            const fk_placement_result failed = { .kind = FK_COMMAND_STORE_ACTIVATION,
+                                                 .verdict = seat->verdict,
+                                                 .err = seat->why,
+                                                 .epoch = seat->fence_epoch };
+            (void)fk_placement_store_failed(c->placement, seat->grain, pid, &failed, c->now);
             (void)fk_placement_stopped(c->placement, seat->grain, pid, "store failed", c->now);
         } else {
             const char *why = seat->is_removed ? "deleted" : is_closing ? "asked to" : "by itself";

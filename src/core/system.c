@@ -206,10 +206,17 @@ static void cell_sweep(fk_system *sys, fk_cell *cell)
     fk__children_abandon(local, cell);
 }
 
+void fk__system_close_cluster(fk_system *sys)
+{
+    struct fk_cluster *cluster = fk__word_ptr(&sys->cluster.ctx, FK_ACQUIRE);
+    if (cluster != NULL && sys->cluster.close != NULL) sys->cluster.close(cluster);
+    sys->cluster.close = NULL;
+}
+
 void fk__system_destroy(fk_system *sys)
 {
     struct fk_cluster *cluster = fk__word_ptr(&sys->cluster.ctx, FK_ACQUIRE);
-    if (cluster != NULL) sys->cluster.close(cluster);
+    fk__system_close_cluster(sys);
     if (sys->remote.destroy != NULL) sys->remote.destroy(sys->remote.ctx);
     fk__shutdown_destroy(sys);
     fk__events_stop(sys); /* from here on there is not always a path to show */

@@ -153,6 +153,9 @@ FK_MUST_USE fk_err fk__system_create(const fk_system_config *config, const fk_po
                                      uint32_t workers, fk_system **out);
 /* After fk_terminate(): everything has stopped. */
 bool fk__system_is_down(const fk_system *sys);
+/* Ends the threads of its store, if it is in a cluster: before the host is gone, which they use. Once is
+ * enough. No worker may run any more. */
+void fk__system_close_cluster(fk_system *sys);
 /* Nothing may run any more. */
 void fk__system_destroy(fk_system *sys);
 /* Walks all cells and asserts what must hold of them; nothing may run meanwhile. */

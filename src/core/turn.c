@@ -247,7 +247,7 @@ static bool may_start(const fk_cell *cell)
 
 /* The long way: everything that can be special. */
 static FK_COLD turn_outcome turn_special(fk_worker *worker, fk_cell *cell, uint32_t budget,
-                                    uint32_t done)
+                                         uint32_t done)
 {
     if (may_start(cell)) fk__cell_start(worker, cell);
     if ((cell->flags & FK_CELL_LIMITED) != 0 && cell->props->throughput < budget) {
@@ -328,7 +328,7 @@ FK_HOT bool fk__cell_turn(fk_worker *worker, fk_cell *cell)
     bool is_plain = (cell->flags & FK_CELL_SPECIAL) == 0 && FK_SAFEGUARD(SYSTEM_FIRST);
     uint32_t budget = (uint32_t)(worker->done_limit - worker->done);
     turn_outcome turn = FK_LIKELY(is_plain) ? turn_plain(worker, cell, budget)
-                                       : turn_special(worker, cell, budget, 0);
+                                            : turn_special(worker, cell, budget, 0);
     worker->done += turn.done;
     return turn.ready;
 }

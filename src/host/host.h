@@ -34,9 +34,9 @@ typedef struct fk_host {
     fk_system *sys;
     fk_thread *threads; /* under lock once the system runs */
     fk_lock lock;
-    fk_net *net;    /* NULL without remoting */
-    uint16_t port;  /* where it listens, or 0 */
-    int fd;         /* of a system without threads, or -1 */
+    fk_net *net;   /* NULL without remoting */
+    uint16_t port; /* where it listens, or 0 */
+    int fd;        /* of a system without threads, or -1 */
     fk_half has_cluster;
     fk_half driver; /* of such a system: the thread that ran it last */
     fk_signals signals;

@@ -216,6 +216,7 @@ fk_err fk__placement_driver_do(fk_placement_driver *driver, fk_store_job *job, f
     job->to = FK_REF_NONE;
     pthread_mutex_lock(&driver->lock);
     mine.next = driver->errands;
+    /* cppcheck-suppress autoVariables ; it is taken out again before this returns */
     driver->errands = &mine;
     pthread_mutex_unlock(&driver->lock);
     bool is_taken = driver_enqueue(driver, job);

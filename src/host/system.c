@@ -130,6 +130,7 @@ static void host_destroy(fk_host *host)
     fk_system *sys = host->sys;
     fk__dispatch_shutdown(sys);
     threads_join(host);
+    fk__system_close_cluster(sys); /* its threads wake workers by this host */
     fk__host_leave_signals(host);
     fk__host_close_loop(host);
     fk__net_destroy(host->net);

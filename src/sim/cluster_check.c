@@ -18,7 +18,10 @@ static void check_slots(void)
     for (uint32_t i = 0; i < w->plan.members; i++) {
         if (w->node[i].state == FK_CSIM_RUNNING) judge = &w->node[i];
     }
-    if (judge == NULL) fk__csim_fail("L2", "nobody is there");
+    if (judge == NULL) {
+        fk__csim_fail("L2", "nobody is there");
+        return;
+    }
     if (fk_placement_view(judge->placement).version != s->version) {
         fk__csim_fail("L2", "n%u does not have the newest view", (unsigned)judge->index);
     }

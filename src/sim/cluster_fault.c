@@ -77,7 +77,7 @@ static void set_rate(void)
     fk_csim_node *n = any_member();
     int32_t ppm = (int32_t)fk__csim_between(-w->plan.ppm_max, w->plan.ppm_max);
     fk__csim_clock_set(n, ppm);
-    fk__cfact(FK_CFACT_RATE, n->index, (uint64_t)(ppm + 1000000), 0);
+    fk__cfact(FK_CFACT_RATE, n->index, (uint64_t)((int64_t)ppm + 1000000), 0);
 }
 
 static void service_fault(fk_csim_fault fault)
@@ -202,8 +202,8 @@ static void split(void)
 {
     uint8_t alone = w->alone = any_member()->index;
     fk_time time = w->plan.trouble - FK_SECONDS(1);
-    for (uint8_t i = 0; i < FK_CSIM_ENDS; i++) {
-        if (i != alone) cut_both(alone, i, time);
+    for (uint32_t i = 0; i < FK_CSIM_ENDS; i++) {
+        if (i != alone) cut_both(alone, (uint8_t)i, time);
     }
     FK_SOMETIMES_HIT(CLUSTER_SPLIT);
 }

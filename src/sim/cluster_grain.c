@@ -68,8 +68,8 @@ fk_csim_act *fk__csim_act_make(fk_csim_node *n, const fk_csim_op *op)
         act->total = op->record->total;
     }
     fk_fence fence = { op->epoch, fk__csim_id(n->index), op->incarnation };
-    fk_err err =
-        fk__activation_init(&act->core, &n->mem, is_durable, fence, op->version, dedup, snapshot);
+    const fk_activation_start start = { is_durable, fence, op->version, dedup, snapshot };
+    fk_err err = fk__activation_init(&act->core, &n->mem, &start);
     if (err != FK_OK) return NULL;
     act->pid = ++n->pid_last;
     act->key = op->key;
@@ -109,8 +109,11 @@ static void end(fk_csim_node *n, fk_csim_act *act)
 static void end_failed(fk_csim_node *n, fk_csim_act *act, const fk_csim_op *answer)
 {
     fk_grain_id id = w->key[act->key].id;
-    fk_placement_store_failed(n->placement, id, act->pid, answer->verdict, answer->err,
-                              answer->epoch, fk__csim_local(n));
+    const fk_placement_result failed = { .kind = FK_COMMAND_STORE_ACTIVATION,
+                                         .verdict = answer->verdict,
+                                         .err = answer->err,
+                                         .epoch = answer->epoch };
+    fk_placement_store_failed(n->placement, id, act->pid, &failed, fk__csim_local(n));
     act->reason = "not stored";
     end(n, act);
 }

@@ -43,7 +43,7 @@ bool fk__csim_lease_is_good(uint8_t node, uint64_t incarnation)
 void fk__csim_lock_sweep(void)
 {
     bool is_changed = false;
-    for (uint8_t i = 0; i < FK_CSIM_MEMBERS; i++) {
+    for (uint32_t i = 0; i < FK_CSIM_MEMBERS; i++) {
         for (uint64_t inc = 1; inc <= s->incarnation[i]; inc++) {
             fk_csim_lease *lease = &s->lease[i][inc];
             if (lease->status == FK_MEMBER_DOWN || lease->expires > w->now) continue;
@@ -74,7 +74,10 @@ bool fk__csim_holds(uint8_t node, uint64_t incarnation, uint32_t key, uint64_t e
 static void do_join(fk_csim_op *op)
 {
     uint64_t inc = ++s->incarnation[op->node];
-    if (inc >= FK_CSIM_LIVES) fk__csim_fail("plan", "too many incarnations");
+    if (inc >= FK_CSIM_LIVES) {
+        fk__csim_fail("plan", "too many incarnations");
+        return;
+    }
     s->lease[op->node][inc] = (fk_csim_lease){ w->now + TTL, op->status };
     op->incarnation = inc;
     new_view();

@@ -22,9 +22,9 @@ fk_str fk__csim_id(uint8_t node)
 
 uint8_t fk__csim_index(fk_str id)
 {
-    for (uint8_t i = 0; i < FK_CSIM_NODES; i++) {
-        fk_str text = fk__csim_id(i);
-        if (text.len == id.len && memcmp(text.ptr, id.ptr, id.len) == 0) return i;
+    for (uint32_t i = 0; i < FK_CSIM_NODES; i++) {
+        fk_str text = fk__csim_id((uint8_t)i);
+        if (text.len == id.len && memcmp(text.ptr, id.ptr, id.len) == 0) return (uint8_t)i;
     }
     fk__csim_fail("I15", "there is no node %.*s", (int)id.len, id.ptr);
 }

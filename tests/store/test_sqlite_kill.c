@@ -198,7 +198,9 @@ __attribute__((constructor(65535))) static void child_main(void)
     port = fk_host_port();
     snprintf(c.id, sizeof c.id, "c%s", number);
     snprintf(url, sizeof url, "sqlite:%s", getenv("FK_FILE"));
-    c.log = open(getenv("FK_NOTES"), O_WRONLY | O_APPEND | O_CLOEXEC);
+    const char *notes = getenv("FK_NOTES");
+    if (notes == NULL) _exit(4);
+    c.log = open(notes, O_WRONLY | O_APPEND | O_CLOEXEC);
     c.dice.state = (uint64_t)clock_now() | 1;
     if (c.log < 0) _exit(4);
     while (fk_store_open(fk_str_of(url), NULL, false, &port, &c.store, &why) != FK_OK) {

@@ -86,5 +86,6 @@ TEST(cluster_rolling_restart_fails_no_call)
         "%zu moves: p50 %.1f ms, p99 %.1f ms, max %.1f ms; other calls p50 %.1f ms, p99 %.1f ms\n",
         count, (double)half / 1e6, (double)most / 1e6, (double)pauses[count - 1] / 1e6,
         (double)normal / 1e6, (double)bank_quantile(usual, others, 0.99) / 1e6);
+    if (test_is_sanitized()) limit *= 10; /* which is slow, and says nothing about time */
     CHECK(most - normal <= limit);
 }

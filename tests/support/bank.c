@@ -109,6 +109,16 @@ static crowd crowd_look(fk_cluster *cluster)
     return c;
 }
 
+/* ThreadSanitizer keeps a signal back until its thread calls something that it knows, and a futex is not:
+ * so another thread is to take it. */
+static void signals_block(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 static int node_run(uint16_t port, fk_time ttl, const char *store)
 {
     static const fk_props ACCOUNT = { .receive = account_receive,
@@ -120,6 +130,7 @@ static int node_run(uint16_t port, fk_time ttl, const char *store)
     if (getenv("BANK_VERBOSE") != NULL) config.on_event = node_event;
     if (fk_system_start(&config, &sys) != FK_OK) return 4;
     if (fk_host_shutdown_on_signal(sys, NULL) != FK_OK) return 5;
+    signals_block();
     fk_cluster_config join = { .store = store, .lease_ttl = ttl, .slots = 128, .why = &why };
     fk_err err = fk_cluster_join(sys, &join, &cluster);
     if (err != FK_OK) {
@@ -140,10 +151,10 @@ static int node_run(uint16_t port, fk_time ttl, const char *store)
 __attribute__((constructor)) static void node_main(void)
 {
     const char *text = getenv("BANK_NODE");
-    char store[128];
+    char store[192];
     unsigned index, life, port, ttl_ms;
     if (text == NULL) return;
-    if (sscanf(text, "%u %u %u %u %127s", &index, &life, &port, &ttl_ms, store) != 5) _exit(3);
+    if (sscanf(text, "%u %u %u %u %191s", &index, &life, &port, &ttl_ms, store) != 5) _exit(3);
     own_node = index;
     own_life = life;
     int code = node_run((uint16_t)port, FK_MILLIS((fk_time)ttl_ms), store);
@@ -157,7 +168,7 @@ void bank_node_start(bank *b, uint32_t index)
 {
     bank_node *node = &b->nodes[index];
     int ends[2];
-    char text[256];
+    char text[320];
     CHECK(node->pid == 0);
     CHECK(pipe2(ends, O_CLOEXEC) == 0);
     node->life++;
@@ -301,12 +312,14 @@ bank_account bank_look(bank *b, uint32_t account)
 
 void bank_open(bank *b, uint32_t accounts, fk_time ttl)
 {
-    char store[128];
-    const char *why = "";
+    char store[192];
+    const char *why = "", *parent = getenv("TMPDIR");
     *b = (bank){ .ttl = ttl, .account_count = accounts };
     CHECK(accounts <= BANK_ACCOUNTS_MAX);
     pthread_mutex_init(&b->lock, NULL);
-    snprintf(b->folder, sizeof(b->folder), "/tmp/fraktor-kill-XXXXXX");
+    int len = snprintf(b->folder, sizeof(b->folder), "%s/fraktor-kill-XXXXXX",
+                       parent != NULL && parent[0] != '\0' ? parent : "/tmp");
+    CHECK(len > 0 && (size_t)len < sizeof(b->folder));
     CHECK(mkdtemp(b->folder) != NULL);
     snprintf(store, sizeof(store), "sqlite:%s/bank.db", b->folder);
     rig_start_with(
@@ -376,7 +389,7 @@ static void row_check(bank *b, uint32_t account)
 
 void bank_close(bank *b)
 {
-    char path[128];
+    char path[160];
     int64_t sum = 0;
     uint64_t orders = 0;
     bank_await_ready(b);

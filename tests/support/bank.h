@@ -51,7 +51,7 @@ typedef struct bank {
     rig r;
     fk_cluster *cluster;
     fk_time ttl;
-    char folder[64];
+    char folder[128]; /* under TMPDIR, or /tmp */
     uint32_t account_count;
     bank_node nodes[BANK_NODES];
     pthread_mutex_t lock;

@@ -77,7 +77,7 @@ typedef struct town_store {
 
 extern town_store town_shop;
 extern const fk_store_provider *const TOWN_PROVIDERS[2];
-extern town_node town[TOWN_MAX];
+extern town_node *town; /* TOWN_MAX of them */
 /* Over all nodes: hooks of grains that were run; alive, of any one key, at most. */
 extern _Atomic size_t town_starts, town_stops;
 

@@ -19,7 +19,8 @@ static void begin(bool is_durable)
     rig_init(&r);
     fk__mem_init(&mem, &r.port, 0);
     fk_fence fence = { 7, FK_STR("node"), 1 };
-    CHECK_OK(fk__activation_init(&a, &mem, is_durable, fence, 1, NONE, NONE));
+    CHECK_OK(
+        fk__activation_init(&a, &mem, &(fk_activation_start){ is_durable, fence, 1, NONE, NONE }));
 }
 
 static void end(void)
@@ -70,8 +71,10 @@ static void reload(const char *state)
     uint64_t version = a.version;
     fk__activation_fini(&a);
     fk_str dedup = { (const char *)stored, stored_size };
-    CHECK_OK(fk__activation_init(&a, &mem, true, (fk_fence){ 8, FK_STR("next"), 1 }, version + 1,
-                                 dedup, fk_str_of(state)));
+    CHECK_OK(fk__activation_init(
+        &a, &mem,
+        &(fk_activation_start){
+            true, { 8, FK_STR("next"), 1 }, version + 1, dedup, fk_str_of(state) }));
 }
 
 static void check_answer(fk_request request, fk_request earlier, const char *expected)
@@ -355,6 +358,8 @@ TEST(activation_does_not_begin_with_damaged_bytes)
     begin(true);
     fk__activation_fini(&a);
     fk_fence fence = { 7, FK_STR("node"), 1 };
-    CHECK_ERR(fk__activation_init(&a, &mem, true, fence, 1, FK_STR("\1\1"), NONE), FK_E_CORRUPT);
+    CHECK_ERR(fk__activation_init(&a, &mem,
+                                  &(fk_activation_start){ true, fence, 1, FK_STR("\1\1"), NONE }),
+              FK_E_CORRUPT);
     end();
 }

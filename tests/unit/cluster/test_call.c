@@ -92,8 +92,9 @@ static fk_err on_send(void *ctx, fk_call *call, const fk_resolution *to, fk_str 
     happen('s', (item *)call, world.send, NULL);
     if (world.send != FK_OK) return world.send;
     *authority = to->authority;
+    fk_request request = call->request;
     if (!is_ours) free(call);
-    if (world.answers) CHECK(fk__desk_answered(desk, call->request, FK_OK, &world, now));
+    if (world.answers) CHECK(fk__desk_answered(desk, request, FK_OK, &world, now));
     return FK_OK;
 }
 

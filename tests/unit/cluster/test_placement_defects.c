@@ -68,11 +68,9 @@ TEST(defect_2_failed_store_of_an_active_grain_ends_it)
     placing_alone(&s);
     fk_grain_key key = placing_key("account", "1");
     uint64_t pid = placing_activate(&s, key);
-    CHECK_ERR(
-        fk_placement_store_failed(s.p, key.id, pid + 1, FK_VERDICT_UNKNOWN, FK_E_STORAGE, 0, s.now),
-        FK_E_NOT_FOUND);
-    CHECK_OK(
-        fk_placement_store_failed(s.p, key.id, pid, FK_VERDICT_UNKNOWN, FK_E_STORAGE, 0, s.now));
+    const fk_placement_result unknown = { .verdict = FK_VERDICT_UNKNOWN, .err = FK_E_STORAGE };
+    CHECK_ERR(fk_placement_store_failed(s.p, key.id, pid + 1, &unknown, s.now), FK_E_NOT_FOUND);
+    CHECK_OK(fk_placement_store_failed(s.p, key.id, pid, &unknown, s.now));
     CHECK_U64(placing_next(&s, FK_COMMAND_STOP_ACTIVATION)->c.pid, pid);
     CHECK_U64(placing_happened(&s, FK_PLACEMENT_STORE_FAILED), 1);
     CHECK_ERR(placing_resolve(&s, key, 1), FK_E_PENDING);

@@ -318,8 +318,10 @@ static void own_end(void)
     } else {
         fk_err why = roll(2) == 0 ? FK_E_FENCED : FK_E_CONFLICT;
         bool is_over = m.now >= fk_placement_lease_deadline(m.p);
-        fk_err err = fk_placement_store_failed(m.p, m.key[key].id, m.pid[key], FK_VERDICT_REFUSED,
-                                               why, 99, m.now);
+        const fk_placement_result failed = { .verdict = FK_VERDICT_REFUSED,
+                                             .err = why,
+                                             .epoch = 99 };
+        fk_err err = fk_placement_store_failed(m.p, m.key[key].id, m.pid[key], &failed, m.now);
         CHECK_ERR(err, is_over ? FK_E_NOT_FOUND : FK_OK);
         CHECK(m.is_told_to_stop[key]);
     }

@@ -186,6 +186,42 @@ TEST(slots_that_others_hand_over_are_held_at_once)
     placing_end_all(&s);
 }
 
+TEST(slots_that_a_newer_view_gave_are_not_given_back_by_an_older_one)
+{
+    placing_begin(&s, (fk_placement_config){ 0 });
+    placing_member(&s);
+    CHECK_OK(placing_view(&s, 1, "ab"));
+    fk_grain_key key = placing_key_of(&s, "room", "b", 0);
+    fk_slot_claim claim = { .slot = fk_slot_of(key.id, PLACING_SLOTS), .epoch = 500 };
+    fk_placement_expect_view(s.p, 3, s.now); /* b has it, and drains */
+    fk_placement_expect_view(s.p, 2, s.now); /* that is known already */
+    CHECK_OK(fk_placement_transferred(s.p, FK_STR("room"), 1, &claim, 1, s.now));
+    CHECK_OK(placing_view(&s, 2, "abc"));
+    CHECK_U64(placing_snapshot(&s).slots_held, 1);
+    CHECK_U64(placing_happened(&s, FK_PLACEMENT_SLOT_DRAINING), 0);
+    CHECK_OK(placing_view(&s, 3, "a"));
+    CHECK_U64(placing_happened(&s, FK_PLACEMENT_SLOT_DRAINING), 0);
+    CHECK_OK(placing_view(&s, 4, "ab"));
+    CHECK_U64(placing_happened(&s, FK_PLACEMENT_SLOT_DRAINING), 1);
+    CHECK_U64(placing_said(&s, FK_COMMAND_TRANSFER_SLOT), 1);
+    placing_end_all(&s);
+}
+
+TEST(slots_go_by_the_view_that_is_there_when_no_newer_one_comes)
+{
+    placing_begin(&s, (fk_placement_config){ 0 });
+    placing_member(&s);
+    CHECK_OK(placing_view(&s, 1, "ab"));
+    fk_grain_key key = placing_key_of(&s, "room", "b", 0);
+    fk_slot_claim claim = { .slot = fk_slot_of(key.id, PLACING_SLOTS), .epoch = 500 };
+    fk_placement_expect_view(s.p, 9, s.now);
+    CHECK_OK(fk_placement_transferred(s.p, FK_STR("room"), 1, &claim, 1, s.now));
+    CHECK_U64(placing_happened(&s, FK_PLACEMENT_SLOT_DRAINING), 0);
+    fk_placement_expect_view(s.p, 0, s.now);
+    CHECK_U64(placing_happened(&s, FK_PLACEMENT_SLOT_DRAINING), 1);
+    placing_end_all(&s);
+}
+
 TEST(slots_are_given_away_when_drained)
 {
     placing_begin(&s, (fk_placement_config){ 0 });
