@@ -30,6 +30,10 @@ function(fk_add_test name)
     if(name MATCHES "${FK_PORT_TESTS}")
         set_tests_properties(${name} PROPERTIES RESOURCE_LOCK ports)
     endif()
+    # They measure time, or race against it: nobody runs beside them.
+    if(name MATCHES "^stress_(retirement|cluster)")
+        set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+    endif()
 endfunction()
 
 # fk_test_program(<name> <source> LIBRARIES ...): an executable that is a test.
