@@ -148,9 +148,9 @@ static double work(const load_command *c, load *running)
 
 static int run(const load_command *c)
 {
-    fk_system *sys;
-    fk_cluster *cluster;
-    load *running;
+    fk_system *sys = NULL;
+    fk_cluster *cluster = NULL;
+    load *running = NULL;
     load_figures figures;
     load_books books;
     fk_cluster_stats stats = { .retried = 0 };

@@ -52,7 +52,7 @@ static fk_err calling_mission(fk_local *local, const fk_calling *call, fk_out ms
 
 static fk_err calling_cold(fk_local *local, const fk_calling *call, fk_out msg)
 {
-    fk_node *node;
+    fk_node *node = NULL;
     FK_TRY(calling_mission(local, call, msg, &node));
     /* Undelivered, it ends, and whoever asked is told. */
     (void)fk__send_node(local, call->cluster->steward, node);
@@ -87,7 +87,7 @@ static fk_err calling_open(fk_calling *call, fk_cluster *cluster, fk_str kind, f
 static fk_err calling_later(fk_ctx *ctx, const fk_calling *call, fk_out msg)
 {
     fk_local *local = &fk__ctx_worker(ctx)->local;
-    fk_node *node;
+    fk_node *node = NULL;
     fk_err err = calling_mission(local, call, msg, &node);
     ctx->tray->has_sent = true;
     if (err == FK_OK)

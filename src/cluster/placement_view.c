@@ -294,6 +294,7 @@ static fk_err census_tables(fk_placement *p, const fk_census *census)
 {
     fk_err err = FK_OK;
     void *memory;
+    FK_ASSERT(census != NULL);
     uint32_t before = p->census != NULL ? p->census->view.count : 0;
     uint32_t most = (before > census->view.count ? before : census->view.count) + 1;
     size_t size = most * sizeof(fk_candidate);

@@ -18,7 +18,7 @@ typedef struct town {
     bool has_kind[3];
     bool is_remote, direct;
     fk_time leave_time;
-    _Atomic fk_time patience;                 /* of the next call; little after one that was late */
+    _Atomic fk_time patience;         /* of the next call; little after one that was late */
     int64_t tried[TOWN_ACCOUNTS];     /* deposits, whatever became of them */
     int64_t acked[TOWN_ACCOUNTS];     /* the last balance that was told */
     _Atomic uint64_t asked, answered; /* by an actor */
