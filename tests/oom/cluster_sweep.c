@@ -218,7 +218,7 @@ static void run_lookup(const plan *p)
         fk_member owner;
         for (int i = 0; i < 4 && has_begun; i++) {
             fk_grain_key key;
-            CHECK_OK(fk_grain_key_of(FK_STR("bank"), (fk_str){ "abcd" + i, 1 }, &key));
+            CHECK_OK(fk_grain_key_of(FK_STR("bank"), (fk_str){ &"abcd"[i], 1 }, &key));
             CHECK_OK(fk_placement_owner(placement, &key, &owner, NULL));
             fk_str other = owner.id.ptr[0] == 'o' ? FK_STR("two") : FK_STR("one");
             fk_placement_redirected(placement, &key, other, FK_SECONDS(2));
