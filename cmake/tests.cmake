@@ -306,6 +306,10 @@ if(TARGET fraktor-sim)
     fk_add_test(sim_split_brain TIMEOUT 120
         COMMAND fraktor-sim split-brain --seed 1 --runs 100 --json)
     fk_fiber_test(sim_split_brain)
+    fk_add_test(first_hour_20
+        COMMAND ${FK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/first_hour/20_split_brain.py
+                --program $<TARGET_FILE:fraktor-sim>)
+    fk_fiber_test(first_hour_20)
     if(NOT FK_SANITIZE) # mutants corrupt memory, and a sanitizer would end the whole search
         fk_add_test(sim_supervision TIMEOUT 120
             COMMAND fraktor-sim supervision --seed 1 --runs 2 --json)

@@ -212,10 +212,8 @@ extern const fk_type fk__type_hot;
 typedef struct fk_mission {
     fk_call call; /* first */
     fk_cluster *cluster;
-    struct fk_mission *guest_next, **guest_link; /* of another node, and with a grain here */
-    fk_ref asker;                                /* FK_REF_NONE: nobody; ours only */
+    fk_ref asker; /* FK_REF_NONE: nobody; ours only */
     bool wants_answer;
-    bool is_guest;
     fk_node *body;  /* the message, or NULL: packed */
     fk_cargo cargo; /* packed: views into the block, into `packed`, or a codec's manifest */
     unsigned char *packed;

@@ -331,7 +331,7 @@ void bank_open(bank *b, uint32_t accounts, fk_time ttl)
     if (err == FK_E_UNSUPPORTED) {
         CHECK_OK(fk_system_stop(b->r.sys));
         CHECK(rmdir(b->folder) == 0);
-        skip();
+        skip(); /* a library that was built without SQLite */
     }
     CHECK_OK(err);
     for (uint32_t i = 0; i < accounts; i++) {
