@@ -105,6 +105,8 @@ def main():
         owner = next(n for n in nodes if n.member == places[0]["owner"])
         until("it is on its owner", lambda: is_with(owner, nodes[1]))
         epoch = owner.json("where", "account", "alice")[0]["epoch"]
+        # Not always 1: who loses the lease on a slow machine joins again by itself.
+        incarnation = next(m["incarnation"] for m in owner.json("members") if m["self"])
 
         owner.kill()
         other = next(n for n in nodes if n is not owner)
@@ -117,7 +119,7 @@ def main():
         check(heir.json("where", "account", "alice")[0]["epoch"] > epoch, "the epoch did not grow")
 
         owner.start()
-        check(owner.incarnation == "2", "it is another incarnation", owner.incarnation)
+        check(int(owner.incarnation) > incarnation, "it is no new incarnation", owner.incarnation)
         victim = next(n for n in nodes if n is not owner)
         with subprocess.Popen([program, "load", "--store", store, "--ttl", str(TTL_MS), "--seconds", "6",
                                "--callers", "8", "--accounts", "40", "--json"],
