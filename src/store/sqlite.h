@@ -59,7 +59,7 @@
                    "snapshot = ?6, dedup = ?7, removed = 0 WHERE id = ?1")                         \
     X(GRAIN_REMOVE, "UPDATE grain SET version = 0, request = NULL, checksum = ?2, pid = NULL, "    \
                     "snapshot = NULL, dedup = NULL, removed = ?3 WHERE id = ?1")                   \
-    X(GRAIN_PURGE, "DELETE FROM grain WHERE removed > 0 AND removed <= ?1")                        \
+    X(GRAIN_PURGE, "DELETE FROM grain WHERE removed <> 0 AND removed <= ?1")                       \
     X(GRAIN_LIST, "SELECT key FROM grain WHERE kind = ?1 AND key > ?2 AND version <> 0 "           \
                   "ORDER BY key LIMIT ?3")
 

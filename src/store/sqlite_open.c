@@ -34,7 +34,7 @@ static const char *const schema =
     " epoch INTEGER NOT NULL, holder TEXT NOT NULL, incarnation INTEGER NOT NULL,"
     " version INTEGER NOT NULL, request BLOB, removed INTEGER NOT NULL, checksum INTEGER NOT NULL,"
     " pid TEXT, snapshot BLOB, dedup BLOB, UNIQUE(kind, key));"
-    "CREATE INDEX grain_removed ON grain(removed) WHERE removed > 0;"
+    "CREATE INDEX grain_removed ON grain(removed) WHERE removed <> 0;"
     "INSERT INTO meta(one, schema, boot, strategy, slots, view) VALUES(1, 1, '', NULL, 0, 0);"
     "PRAGMA user_version = 1; PRAGMA application_id = 0x66726b74;";
 
@@ -173,7 +173,7 @@ static int boot_check(sqlite_store *s)
     long long now_ms = fk__store_clock() / 1000000;
     char *text = sqlite3_mprintf("UPDATE meta SET boot = %Q, view = view + 1;"
                                  "UPDATE member SET status = 3;"
-                                 "UPDATE grain SET removed = %lld WHERE removed > 0;",
+                                 "UPDATE grain SET removed = %lld WHERE removed <> 0;",
                                  boot, now_ms + 1);
     if (text == NULL) return SQLITE_NOMEM;
     int code = exec(s, text);

@@ -339,7 +339,6 @@ TEST(net_survives_every_failing_allocation)
         fk_err err = rig_try_start(&r, &CONFIG);
         CHECK(err == FK_OK || err == FK_E_NOMEM || err == FK_E_NOT_BOOTSTRAPPED);
         if (err == FK_OK) {
-            r.is_real_time = true;
             world w = { .sys = r.sys, .is_driven = true };
             int fd = peer_connect(fk_remoting_port(r.sys));
             world_do(&w, try_connect, NULL);

@@ -89,7 +89,7 @@ fk_err rig_try_start(rig *r, const fk_system_config *config)
 {
     fk_system_config own = *config;
     if (own.workers == 0) own.workers = FK_WORKERS_NONE;
-    r->is_real_time = own.workers != FK_WORKERS_NONE;
+    if (own.workers != FK_WORKERS_NONE) r->is_real_time = true;
     own.user = r;
     if (own.on_dead_letter == NULL) own.on_dead_letter = on_dead_letter;
     if (own.on_failure == NULL) own.on_failure = on_failure;

@@ -33,7 +33,7 @@ typedef struct rig {
     fk_port port;
     fk_system *sys;
     _Atomic int64_t now;
-    bool is_real_time;
+    bool is_real_time; /* what rig_init() leaves false; systems with workers make it true */
     _Atomic uint64_t bytes, blocks, bytes_peak, allocations;
     /* Refuses the fault_at-th allocation from rig_fault() on, counted from 1, and with fault_stays
      * all after it, too. 0: none. */

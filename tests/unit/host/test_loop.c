@@ -109,8 +109,9 @@ TEST(loop_run_once_waits_for_a_timer_on_the_real_clock)
 {
     rig r;
     fk_time delay = FK_MILLIS(20);
-    rig_start(&r);
+    rig_init(&r);
     r.is_real_time = true;
+    CHECK_OK(rig_try_start(&r, &(fk_system_config){ .name = "test" }));
     fk_ref doer = doer_spawn(&r);
     rig_do(&r, doer, start_timer, &delay);
     int64_t began = test_clock();
