@@ -65,7 +65,9 @@ static fk_err durable_run(bench_run *run, fk_system *sys, const char *url, uint6
     const fk_kind kind = {
         .size = sizeof kind, .durable = true, .props = &props, .idle_ttl = FK_NEVER
     };
-    const fk_cluster_config config = { .size = sizeof config, .store = url };
+    const fk_cluster_config config = { .size = sizeof config,
+                                       .store = url,
+                                       .lease_ttl = FK_SECONDS(60) };
     durable_driver init = { .run = run, .count = count };
     const fk_props driver_props = { .receive = durable_driver_receive,
                                     .state_size = sizeof init,
@@ -73,7 +75,7 @@ static fk_err durable_run(bench_run *run, fk_system *sys, const char *url, uint6
     activate_ok ok;
     fk_err err = fk_cluster_join(sys, &config, &cluster);
     if (err == FK_OK) err = fk_kind_register(cluster, FK_STR("row"), &kind);
-    if (err == FK_OK) err = fk_cluster_await_ready(cluster, FK_SECONDS(10));
+    if (err == FK_OK) err = activate_ready(cluster);
     if (err == FK_OK) {
         err = fk_grain_ask_wait(cluster, FK_STR("row"), FK_STR("warm"), FK_MSG(activate_poke, 0),
                                 FK_INTO(activate_ok, &ok), FK_SECONDS(10));

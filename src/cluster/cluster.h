@@ -196,7 +196,6 @@ typedef struct fk_hot {
     uint32_t turn; /* the seat's */
     uint8_t flags;
     uint8_t len;
-    uint16_t unused;
     uint32_t asker_slot, asker_generation;
     union {
         unsigned char bytes[FK_HOT_BODY];

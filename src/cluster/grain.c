@@ -317,6 +317,38 @@ static fk_admission shell_admit(fk_ctx *ctx, fk_shell *shell, const fk_hot *hot,
     return fk__activation_admit(&shell->activation, &request, &earlier, holds ? 0 : 1, 1, answer);
 }
 
+/* What nearly every call of a volatile grain is: small, of this node, and nothing stands against it. The
+ * lease is looked at in any case. */
+static inline bool shell_is_quick(const fk_shell *shell, const fk_hot *hot)
+{
+    const fk_activation *a = &shell->activation;
+    if ((hot->flags | (uint8_t)a->is_durable | (uint8_t)a->is_broken) != 0) return false;
+    if (!shell->is_begun || shell->wants_end) return false;
+    return fk__half_load(&shell->seat->is_closing, FK_RELAXED) == 0;
+}
+
+/* shell_turn() of such a call: it is not kept, noted or stored, and what it says goes out at once. */
+static fk_err shell_quick(fk_ctx *ctx, fk_shell *shell, fk_hot *hot)
+{
+    fk_tray *tray = &shell->tray;
+    fk_node *node = ctx->node;
+    shell->hot = hot;
+    tray->is_direct = true;
+    tray->asker = ctx->msg.sender;
+    tray->inner = (fk_out){ hot->type, hot->body.bytes };
+    ctx->msg.type = hot->type;
+    ctx->msg.data = hot->body.bytes;
+    ctx->msg.len = hot->len;
+    ctx->tray = tray;
+    fk_err err = shell->breed->props.receive(ctx, fk__shell_state(shell), &ctx->msg);
+    ctx->tray = NULL;
+    if (FK_UNLIKELY(err != FK_OK)) return shell_failed(ctx, shell, hot, err);
+    hot->seat = NULL;
+    node->flags = 0; /* an ordinary message from here on: there is nothing to drop */
+    if (FK_UNLIKELY(shell->wants_end)) fk_stop_self(ctx);
+    return FK_OK;
+}
+
 static fk_err shell_call(fk_ctx *ctx, fk_shell *shell, fk_hot *hot)
 {
     fk_local *local = &fk__ctx_worker(ctx)->local;
@@ -375,7 +407,11 @@ fk_err fk__shell_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
         return FK_OK;
     }
     if (FK_LIKELY(msg->type == &fk__type_hot)) {
-        err = shell_call(ctx, shell, (fk_hot *)(void *)ctx->node->bytes);
+        fk_hot *hot = (fk_hot *)(void *)ctx->node->bytes;
+        if (shell_is_quick(shell, hot) && fk__lease_holds(shell->seat->cluster, fk_now(ctx))) {
+            return shell_quick(ctx, shell, hot);
+        }
+        err = shell_call(ctx, shell, hot);
     } else {
         err = shell_other(ctx, shell, msg);
     }

@@ -206,23 +206,25 @@ fk_err fk__mission_body(fk_local *local, fk_mission *mission, fk_node **out)
 
 /* ---- hot calls ---------------------------------------------------------------------------------------------- */
 
-static bool hot_fits(const fk_type *type)
+static inline bool hot_fits(const fk_type *type)
 {
     return type->size - 1 < FK_HOT_BODY && type->drop == NULL && (type->align & 0xff) <= 8 &&
            type != &fk_type_clash;
 }
 
-static void hot_fill(fk_hot *hot, const fk_hot_call *call, const fk_type *type)
+/* All but the body. */
+static inline void hot_fill(fk_hot *hot, const fk_hot_call *call, const fk_type *type)
 {
-    *hot = (fk_hot){ .seat = call->seat,
-                     .type = type,
-                     .origin = call->request.origin,
-                     .seq = call->request.seq,
-                     .low = call->low,
-                     .turn = fk__half_load(&call->seat->turn, FK_RELAXED),
-                     .flags = call->flags,
-                     .asker_slot = call->asker.slot,
-                     .asker_generation = call->asker.generation };
+    hot->seat = call->seat;
+    hot->type = type;
+    hot->origin = call->request.origin;
+    hot->seq = call->request.seq;
+    hot->low = call->low;
+    hot->turn = fk__half_load(&call->seat->turn, FK_RELAXED);
+    hot->flags = call->flags;
+    hot->len = 0;
+    hot->asker_slot = call->asker.slot;
+    hot->asker_generation = call->asker.generation;
 }
 
 fk_err fk__hot_send_node(fk_local *local, const fk_hot_call *call, fk_node *node)
@@ -244,11 +246,19 @@ fk_err fk__hot_send(fk_local *local, const fk_hot_call *call, fk_out msg)
         (void)fk__hot_send_node(local, call, node); /* what fails goes back to the steward */
         return FK_OK;
     }
-    fk_hot hot;
-    hot_fill(&hot, call, msg.type);
-    hot.len = (uint8_t)msg.type->size;
-    memcpy(hot.body.bytes, msg.data, msg.type->size);
-    (void)fk__send(local, call->ref, call->asker, (fk_out){ &fk__type_hot, &hot }, NULL);
+    /* Made where it will be read: nothing is copied twice, and what is not used is not written. */
+    fk_node *node = fk__cache_get(&local->cache, FK_CLASS_128, FK_SITE("call of an active grain"));
+    if (FK_UNLIKELY(node == NULL)) return local->cache.err;
+    node->type = &fk__type_hot;
+    node->len = sizeof(fk_hot);
+    node->flags = FK_NODE_DROP;
+    node->size_class = FK_CLASS_128;
+    fk_hot *hot = (fk_hot *)(void *)node->bytes;
+    hot_fill(hot, call, msg.type);
+    hot->len = (uint8_t)msg.type->size;
+    fk__copy_inline(hot->body.bytes, msg.data, msg.type->size);
+    node->sender = fk__sender_pack(call->asker.slot, call->asker.generation);
+    (void)fk__send_node(local, call->ref, node);
     return FK_OK;
 }
 

@@ -24,10 +24,9 @@ fk_err fk__tray_send(fk_ctx *ctx, fk_ref to, fk_ref sender, fk_out msg)
 {
     fk_tray *tray = ctx->tray;
     fk_local *local = &fk__ctx_worker(ctx)->local;
-    bool is_answer = fk_ref_equal(to, tray->asker) && !fk_ref_is_none(to) && tray->answer == NULL &&
-                     !tray->is_direct;
+    if (FK_LIKELY(tray->is_direct)) return fk__send(local, to, sender, msg, NULL);
+    bool is_answer = fk_ref_equal(to, tray->asker) && !fk_ref_is_none(to) && tray->answer == NULL;
     if (!is_answer) tray->has_sent = true;
-    if (tray->is_direct) return fk__send(local, to, sender, msg, NULL);
     fk_node *node = fk__node_create(&local->cache, msg);
     if (node == NULL) {
         fk_err err = tray->err = local->cache.err;
