@@ -145,6 +145,9 @@ typedef struct fk_placement_command {
     fk_str to;        /* TransferSlot: id of a member, and ... */
     uint64_t to_incarnation;
     const char *reason;
+    /* EnsureActivation: whoever has done it when the function returns may put the result here, instead
+     * of fk_placement_handle_result(). NULL: of another command. */
+    struct fk_placement_result *done;
 } fk_placement_command;
 
 /* What is not known may have happened. */
@@ -320,7 +323,7 @@ FK_API fk_err fk_placement_member_left(fk_placement *p, fk_str id, uint64_t inca
 
 /* Where the grain is. FK_OK: *out says it, local or remote. FK_E_PENDING: work is under way, and
  * settled() is called for the ticket. FK_E_NOT_READY, FK_E_UNKNOWN_KIND, FK_E_OVERLOADED, FK_E_NOMEM,
- * FK_E_LOCK_DENIED: nothing is. Each makes an event, except for a grain that is active here. */
+ * FK_E_LOCK_DENIED, FK_E_ACTIVATION: nothing is. Each makes an event, except for a grain that is active here. */
 FK_API FK_MUST_USE fk_err fk_placement_resolve(fk_placement *p, const fk_grain_key *key,
                                                uint64_t ticket, fk_time now, fk_resolution *out);
 /* The result of a command. One that nobody waits for, or of another phase, changes nothing and gives

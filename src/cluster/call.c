@@ -133,12 +133,12 @@ static void desk_give_ticket(fk_desk *desk, fk_call *call)
     fk__map_put(&desk->map, call->ticket, call);
 }
 
+/* Whoever attaches it gives it a ticket, too. */
 static void desk_attach(fk_desk *desk, fk_call *call)
 {
     call->ticket = 0;
     call->due = FK_DEADLINE_INIT;
     call->next = call->prev = NULL;
-    desk_give_ticket(desk, call);
     if (desk_is_numbered(desk, call)) desk_list(desk, call);
 }
 
@@ -234,6 +234,7 @@ static void desk_part(fk_desk *desk, fk_call *call, const fk_resolution *to, fk_
         return;
     }
     desk_attach(desk, call);
+    desk_give_ticket(desk, call);
     if (desk->over != FK_OK) {
         desk_end(desk, call, desk->over, NULL);
         return;
@@ -295,20 +296,23 @@ static void desk_resolved(fk_desk *desk, fk_call *call, const fk_resolution *to,
 static void desk_try(fk_desk *desk, fk_call *call, fk_time now)
 {
     const fk_desk_ops *ops = &desk->config.ops;
+    desk_give_ticket(desk, call);
     if (now >= call->deadline) {
         desk_end_late(desk, call);
         return;
     }
-    desk_give_ticket(desk, call);
     call->state = FK_CALL_RESOLVING;
     call->authority = (fk_str){ NULL, 0 };
-    desk_set_due(desk, call, FK_NEVER);
     uint64_t ticket = call->ticket;
     fk_resolution to = { .err = FK_OK };
     fk_err err = ops->resolve(ops->ctx, call, now, &to);
     /* It may have been settled, or ended, meanwhile. */
     if (!desk_is_at(desk, call, ticket)) return;
-    if (call->state != FK_CALL_RESOLVING || err == FK_E_PENDING) return;
+    if (call->state != FK_CALL_RESOLVING) return;
+    if (err == FK_E_PENDING) {
+        desk_set_due(desk, call, FK_NEVER);
+        return;
+    }
     if (err != FK_OK) {
         desk_refused(desk, call, err, fk__call_may_retry(err), now);
         return;

@@ -207,6 +207,9 @@ struct fk_placement {
     uint32_t waiters;
     fk_ring due;
     fk_map attempts; /* by request id */
+    const fk_grain *resolving; /* started by the call that is being made, whose ticket is its first: */
+    bool is_resolved;          /* that one is told by what the call returns, */
+    fk_resolution resolved;    /* namely this */
 
     uint32_t slots[FK_SLOT_STATE_COUNT];
     uint32_t queued[FK_QUEUE_COUNT];
@@ -273,7 +276,7 @@ void fk__say_cached(const fk_placement *p, fk_placement_event_kind kind, const f
                     const char *reason);
 /* A command about a grain; of one without an attempt the request id is new. */
 void fk__say_command(fk_placement *p, fk_command_kind kind, const fk_grain *grain,
-                     const char *reason);
+                     const char *reason, fk_placement_result *done);
 fk_resolution fk__resolution_local(const fk_placement *p, const fk_grain *grain);
 fk_resolution fk__resolution_remote(const fk_placement *p, uint32_t member);
 fk_resolution fk__resolution_error(const fk_placement *p, fk_err err, const char *reason);

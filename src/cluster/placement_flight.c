@@ -125,7 +125,13 @@ void fk__attempt_settle(fk_placement *p, fk_grain *grain, const fk_resolution *r
 {
     const fk_placement_outcome *outcome = &p->config.outcome;
     fk_attempt *attempt = grain->attempt;
-    for (uint32_t i = 0; i < attempt->count; i++) {
+    uint32_t first = 0;
+    if (grain == p->resolving) {
+        p->resolved = *resolution;
+        p->is_resolved = true;
+        first = 1;
+    }
+    for (uint32_t i = first; i < attempt->count; i++) {
         if (outcome->settled != NULL)
             outcome->settled(outcome->ctx, attempt->ticket[i], resolution);
     }
@@ -187,7 +193,18 @@ static void flight_step(fk_placement *p, fk_grain *grain, fk_grain_phase phase,
 {
     fk__grain_set_phase(p, grain, phase);
     attempt_rearm(p, grain->attempt);
-    fk__say_command(p, command, grain, NULL);
+    fk__say_command(p, command, grain, NULL, NULL);
+}
+
+static void flight_ensured(fk_placement *p, fk_grain *grain, const fk_placement_result *result);
+
+static void flight_ensure(fk_placement *p, fk_grain *grain)
+{
+    fk_placement_result done = { .request_id = 0 };
+    fk__grain_set_phase(p, grain, FK_PHASE_ENSURING);
+    attempt_rearm(p, grain->attempt);
+    fk__say_command(p, FK_COMMAND_ENSURE_ACTIVATION, grain, NULL, &done);
+    if (done.request_id == grain->attempt->request_id) flight_ensured(p, grain, &done);
 }
 
 void fk__flight_go(fk_placement *p, fk_grain *grain)
@@ -198,7 +215,7 @@ void fk__flight_go(fk_placement *p, fk_grain *grain)
     if (grain->realm->is_durable) {
         flight_step(p, grain, FK_PHASE_LOADING, FK_COMMAND_LOAD_ACTIVATION);
     } else {
-        flight_step(p, grain, FK_PHASE_ENSURING, FK_COMMAND_ENSURE_ACTIVATION);
+        flight_ensure(p, grain);
     }
 }
 
@@ -216,14 +233,14 @@ static void flight_arrive(fk_placement *p, fk_grain *grain)
 void fk__grain_stop(fk_placement *p, fk_grain *grain, const char *reason)
 {
     FK_ASSERT(grain->phase == FK_PHASE_ACTIVE || phase_has_command(grain->phase));
-    fk__say_command(p, FK_COMMAND_STOP_ACTIVATION, grain, reason);
+    fk__say_command(p, FK_COMMAND_STOP_ACTIVATION, grain, reason, NULL);
     fk__grain_set_phase(p, grain, FK_PHASE_STOPPING);
 }
 
 /* The commands of an attempt have no result yet: none will be listened to. */
 static void flight_cancel(fk_placement *p, fk_grain *grain)
 {
-    fk__say_command(p, FK_COMMAND_CANCEL_REQUEST, grain, NULL);
+    fk__say_command(p, FK_COMMAND_CANCEL_REQUEST, grain, NULL, NULL);
 }
 
 static void flight_tell(fk_placement *p, fk_grain *grain, fk_err err, const char *reason)
@@ -367,7 +384,7 @@ static void flight_loaded(fk_placement *p, fk_grain *grain, const fk_placement_r
     attempt_discard(p, grain->attempt);
     grain->attempt->record = result->record;
     grain->attempt->version = result->version;
-    flight_step(p, grain, FK_PHASE_ENSURING, FK_COMMAND_ENSURE_ACTIVATION);
+    flight_ensure(p, grain);
 }
 
 static void flight_ensured(fk_placement *p, fk_grain *grain, const fk_placement_result *result)

@@ -77,9 +77,14 @@ static fk_err resolve_start(fk_placement *p, fk_realm *realm, const fk_grain_key
     err = fk__attempt_join(p, grain, ticket);
     FK_ASSERT(err == FK_OK); /* the first ticket has room */
     resolve_say(p, key, fk__placement_id(p), grain->attempt->request_id);
+    p->resolving = grain;
+    p->is_resolved = false;
     fk__slot_review(p, realm, fk__grain_slot(p, grain));
     fk__slots_pump(p);
-    return resolve_pending(p, out);
+    p->resolving = NULL;
+    if (!p->is_resolved) return resolve_pending(p, out);
+    *out = p->resolved;
+    return out->err;
 }
 
 /* A slot that is not ours. */

@@ -62,7 +62,7 @@ void fk__say_cached(const fk_placement *p, fk_placement_event_kind kind, const f
 }
 
 void fk__say_command(fk_placement *p, fk_command_kind kind, const fk_grain *grain,
-                     const char *reason)
+                     const char *reason, fk_placement_result *done)
 {
     const fk_placement_outcome *outcome = &p->config.outcome;
     const fk_attempt *attempt = grain->attempt;
@@ -78,6 +78,7 @@ void fk__say_command(fk_placement *p, fk_command_kind kind, const fk_grain *grai
         .pid = grain->pid,
         .record = attempt != NULL ? attempt->record : NULL,
         .reason = reason != NULL ? reason : "",
+        .done = done,
     };
     outcome->command(outcome->ctx, &command);
 }

@@ -149,22 +149,15 @@ static void seat_give_up(fk_steward *c, fk_seat *seat)
     fk__mem_unlock(c->mem, &c->cluster->lock);
 }
 
-static void ensured(fk_steward *c, uint64_t request_id, fk_seat *seat, fk_err err)
+static fk_err ensure_error(fk_err err)
 {
-    fk_echo echo = { .kind = FK_ECHO_ENSURED, .number = request_id, .seat = seat, .err = err };
-    if (err != FK_OK && err != FK_E_CORRUPT && err != FK_E_NOMEM) echo.err = FK_E_ACTIVATION;
-    fk__steward_echo(c, &echo);
+    return err == FK_OK || err == FK_E_CORRUPT || err == FK_E_NOMEM ? err : FK_E_ACTIVATION;
 }
 
-static void ensure_later(fk_steward *c, const fk_placement_command *command, fk_seat *seat)
+static fk_err ensure_later(fk_steward *c, const fk_placement_command *command, fk_seat *seat)
 {
     void *memory;
-    fk_err err = fk__mem_alloc(c->mem, sizeof(fk_ensuring), FK_SITE("grain to be"), &memory);
-    if (err != FK_OK) {
-        seat_give_up(c, seat);
-        ensured(c, command->request_id, NULL, err);
-        return;
-    }
+    FK_TRY(fk__mem_alloc(c->mem, sizeof(fk_ensuring), FK_SITE("grain to be"), &memory));
     fk_ensuring *e = memory;
     *e = (fk_ensuring){ .next = c->ensuring,
                         .seat = seat,
@@ -173,6 +166,7 @@ static void ensure_later(fk_steward *c, const fk_placement_command *command, fk_
                         .deadline = command->deadline,
                         .record = command->record };
     c->ensuring = e;
+    return FK_OK;
 }
 
 static void act_ensure(fk_steward *c, const fk_placement_command *command)
@@ -180,9 +174,6 @@ static void act_ensure(fk_steward *c, const fk_placement_command *command)
     fk_cluster *cluster = c->cluster;
     const fk_breed *breed = fk__breed_find(cluster, command->key.kind);
     fk_seat *seat = NULL;
-    /* An actor that placement cannot be told of would be nobody's: without room for that the command
-     * is late. */
-    if (fk__steward_echo_reserve(c) != FK_OK) return;
     fk_err err = breed != NULL ? FK_OK : FK_E_UNKNOWN_KIND;
     if (err == FK_OK) {
         fk__mem_lock(c->mem, &cluster->lock);
@@ -193,12 +184,18 @@ static void act_ensure(fk_steward *c, const fk_placement_command *command)
         seat->epoch = command->fence.epoch;
         err = seat_spawn(c, seat, command->fence.incarnation, command->record);
         if (err == FK_E_NAME_TAKEN) {
-            ensure_later(c, command, seat);
-            return;
+            err = ensure_later(c, command, seat);
+            if (err == FK_OK) return;
         }
         if (err != FK_OK) seat_give_up(c, seat);
     }
-    ensured(c, command->request_id, err == FK_OK ? seat : NULL, err);
+    *command->done = (fk_placement_result){
+        .kind = command->kind,
+        .request_id = command->request_id,
+        .verdict = err == FK_OK ? FK_VERDICT_OK : FK_VERDICT_REFUSED,
+        .err = ensure_error(err),
+        .pid = err == FK_OK ? (uint64_t)(uintptr_t)seat : 0,
+    };
 }
 
 void fk__steward_ensure_again(fk_steward *c)
@@ -206,7 +203,9 @@ void fk__steward_ensure_again(fk_steward *c)
     fk_ensuring **link = &c->ensuring;
     while (*link != NULL) {
         fk_ensuring *e = *link;
-        if (fk__steward_echo_reserve(c) != FK_OK) return; /* as in act_ensure() */
+        /* An actor that placement cannot be told of would be nobody's: without room for that the
+         * command is late. */
+        if (fk__steward_echo_reserve(c) != FK_OK) return;
         fk_err err = seat_spawn(c, e->seat, e->incarnation, e->record);
         if (err == FK_E_NAME_TAKEN && c->now < e->deadline) {
             link = &e->next;
@@ -214,7 +213,11 @@ void fk__steward_ensure_again(fk_steward *c)
         }
         *link = e->next;
         if (err != FK_OK) seat_give_up(c, e->seat);
-        ensured(c, e->request_id, err == FK_OK ? e->seat : NULL, err);
+        const fk_echo echo = { .kind = FK_ECHO_ENSURED,
+                               .number = e->request_id,
+                               .seat = err == FK_OK ? e->seat : NULL,
+                               .err = ensure_error(err) };
+        fk__steward_echo(c, &echo);
         fk__mem_free(c->mem, e, sizeof(*e));
     }
 }

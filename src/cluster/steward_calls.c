@@ -80,10 +80,23 @@ static void wire_answer(fk_steward *c, const fk_mission *guest, fk_err err, cons
 
 /* ---- what the desk wants --------------------------------------------------------------------------------- */
 
+/* From now on it is found by whoever calls it. */
+static void seat_list(fk_steward *c, const fk_resolution *at)
+{
+    fk_seat *seat = (fk_seat *)(uintptr_t)at->pid;
+    if (at->locality != FK_LOCALITY_LOCAL || seat->is_listed) return;
+    if (fk__half_load(&seat->is_closing, FK_RELAXED) != 0) return;
+    fk__mem_lock(c->mem, &c->cluster->lock);
+    (void)fk__roll_add(&c->cluster->roll, seat, seat->ref);
+    fk__mem_unlock(c->mem, &c->cluster->lock);
+}
+
 static fk_err calls_resolve(void *ctx, fk_call *call, fk_time now, fk_resolution *out)
 {
     fk_steward *c = ctx;
-    return fk_placement_resolve(c->placement, &call->key, call->ticket, now, out);
+    FK_TRY(fk_placement_resolve(c->placement, &call->key, call->ticket, now, out));
+    seat_list(c, out);
+    return FK_OK;
 }
 
 static fk_err calls_send(void *ctx, fk_call *call, const fk_resolution *to, fk_str *authority)
@@ -235,14 +248,8 @@ void fk__steward_settled(void *ctx, uint64_t ticket, const fk_resolution *resolu
 {
     fk_steward *c = ctx;
     fk_echo echo = { .kind = FK_ECHO_SETTLED, .number = ticket, .resolution = *resolution };
-    fk_seat *seat = (fk_seat *)(uintptr_t)resolution->pid;
-    bool is_here = resolution->err == FK_OK && resolution->locality == FK_LOCALITY_LOCAL;
     if (c->is_stopped) return;
-    if (is_here && !seat->is_listed && fk__half_load(&seat->is_closing, FK_RELAXED) == 0) {
-        fk__mem_lock(c->mem, &c->cluster->lock);
-        (void)fk__roll_add(&c->cluster->roll, seat, seat->ref);
-        fk__mem_unlock(c->mem, &c->cluster->lock);
-    }
+    if (resolution->err == FK_OK) seat_list(c, resolution);
     fk__steward_echo(c, &echo);
 }
 
