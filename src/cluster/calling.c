@@ -27,7 +27,7 @@ static fk_time calling_deadline(fk_local *local, fk_time timeout)
 static fk_err calling_mission(fk_local *local, const fk_calling *call, fk_out msg, fk_node **out)
 {
     fk_mission *mission;
-    FK_TRY(fk__mission_create(call->cluster, &call->key, 0, &mission));
+    FK_TRY(fk__mission_create(local, call->cluster, &call->key, 0, &mission));
     fk_mission_message message = { mission };
     fk_node *node = NULL;
     mission->body = fk__node_create(&local->cache, msg);
@@ -38,7 +38,7 @@ static fk_err calling_mission(fk_local *local, const fk_calling *call, fk_out ms
         fk_err err = local->cache.err;
         if (mission->body != NULL) fk__node_unmake(&local->cache, mission->body, msg);
         mission->body = NULL;
-        fk__mission_destroy(mission);
+        fk__mission_destroy(local, mission);
         return err;
     }
     mission->asker = call->asker;

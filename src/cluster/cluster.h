@@ -231,13 +231,13 @@ extern const fk_type fk__type_mission;
 extern const fk_type fk__type_ack;
 
 /* An mission with room for key, kind and so many bytes more. */
-FK_MUST_USE fk_err fk__mission_create(fk_cluster *cluster, const fk_grain_key *key, size_t more,
-                                      fk_mission **out);
+FK_MUST_USE fk_err fk__mission_create(fk_local *local, fk_cluster *cluster,
+                                      const fk_grain_key *key, size_t more, fk_mission **out);
 static inline char *fk__mission_more(fk_mission *mission)
 {
     return (char *)(mission + 1) + mission->call.key.kind.len + mission->call.key.key.len;
 }
-void fk__mission_destroy(fk_mission *mission);
+void fk__mission_destroy(fk_local *local, fk_mission *mission);
 /* To the steward; taken. Without one it ends. */
 void fk__mission_post(fk_mission *mission);
 /* The asker is told that there is no answer, or a dead letter says it. The mission stays. */
@@ -275,6 +275,8 @@ typedef struct fk_hot_call {
 FK_MUST_USE fk_err fk__hot_send(fk_local *local, const fk_hot_call *call, fk_out msg);
 /* The same with a node, which is taken, whatever happens. */
 fk_err fk__hot_send_node(fk_local *local, const fk_hot_call *call, fk_node *node);
+/* It comes to nothing: whoever asked is told, else a dead letter says it. The call stays. */
+void fk__hot_fail(fk_local *local, const fk_hot *hot, fk_err err);
 
 /* Of a call that does not leave this node. */
 static inline fk_request fk__single_request(fk_cluster *cluster)

@@ -139,8 +139,9 @@ static void shell_stored(fk_ctx *ctx, fk_shell *shell, fk_store_job *job)
 static fk_err shell_begin(fk_ctx *ctx, fk_shell *shell)
 {
     const fk_props *props = &shell->breed->props;
-    shell->is_begun = true;
-    return props->start != NULL ? props->start(ctx, fk__shell_state(shell)) : FK_OK;
+    if (props->start != NULL) FK_TRY(props->start(ctx, fk__shell_state(shell)));
+    shell->is_begun = true; /* what did not start is not stopped */
+    return FK_OK;
 }
 
 /* Runs the user's code; what it sends is in the tray. */
@@ -226,7 +227,7 @@ static fk_err shell_failed(fk_ctx *ctx, fk_shell *shell, fk_hot *hot, fk_err err
     fk__tray_discard(local, &shell->tray);
     if (hot != NULL) {
         bool is_start = err == FK_E_ACTIVATION;
-        fk__ask_end(local, hot_asker(hot, local->system), is_start ? err : FK_E_FAILED);
+        fk__hot_fail(local, hot, is_start ? err : FK_E_FAILED);
         hot_done(local, hot);
     }
     fk__activation_break(&shell->activation);
@@ -247,7 +248,7 @@ static fk_err shell_turn(fk_ctx *ctx, fk_shell *shell, const fk_msg *inner, fk_o
     if (err != FK_OK) { /* what was done cannot be stored: it is not done */
         fk__tray_discard(local, &shell->tray);
         if (hot != NULL) {
-            fk__ask_end(local, hot_asker(hot, local->system), err);
+            fk__hot_fail(local, hot, err);
             hot_done(local, hot);
         }
         shell_break(ctx, shell, FK_VERDICT_REFUSED, err);
@@ -297,7 +298,7 @@ static void shell_aside(fk_ctx *ctx, fk_shell *shell, fk_hot *hot)
         (void)fk_unhandled(ctx, &ctx->msg);
         return;
     }
-    fk__ask_end(local, hot_asker(hot, local->system), FK_E_OVERLOADED);
+    fk__hot_fail(local, hot, FK_E_OVERLOADED);
     hot_done(local, hot);
 }
 
@@ -361,7 +362,7 @@ static fk_err shell_call(fk_ctx *ctx, fk_shell *shell, fk_hot *hot)
     case FK_ADMIT_DROP: hot_done(local, hot); return FK_OK;
     case FK_ADMIT_WAIT: shell_aside(ctx, shell, hot); return FK_OK;
     case FK_ADMIT_OVERLOADED:
-        fk__ask_end(local, hot_asker(hot, local->system), FK_E_OVERLOADED);
+        fk__hot_fail(local, hot, FK_E_OVERLOADED);
         hot_done(local, hot);
         return FK_OK;
     case FK_ADMIT_BACK:

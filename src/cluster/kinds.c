@@ -39,6 +39,7 @@ static fk_err kind_check(const fk_kind *kind)
     if (kind == NULL || kind->props == NULL || kind->props->receive == NULL) return FK_E_INVALID;
     if (kind->size != 0 && kind->size < sizeof(fk_kind)) return FK_E_INVALID;
     if ((kind->encode == NULL) != (kind->decode == NULL) || kind->idle_ttl < 0) return FK_E_INVALID;
+    if (kind->props->state_size > SIZE_MAX / 2) return FK_E_NOMEM;
     if (kind->props->state != NULL || kind->props->dispatcher != FK_DISPATCHER_DEFAULT) {
         return FK_E_INVALID;
     }

@@ -15,13 +15,12 @@ _Static_assert(sizeof(void *) != 8 || sizeof(fk_hot) == FK_INLINE_MAX, "a hot ca
 
 /* ---- missions ---------------------------------------------------------------------------------------- */
 
-fk_err fk__mission_create(fk_cluster *cluster, const fk_grain_key *key, size_t more,
-                          fk_mission **out)
+fk_err fk__mission_create(fk_local *local, fk_cluster *cluster, const fk_grain_key *key,
+                          size_t more, fk_mission **out)
 {
     size_t size = sizeof(fk_mission) + key->kind.len + key->key.len + more;
-    void *memory;
-    FK_TRY(fk__mem_alloc(&cluster->sys->mem, size, FK_SITE("call of a grain"), &memory));
-    fk_mission *mission = memory;
+    fk_mission *mission = fk__cache_alloc(&local->cache, size, FK_SITE("call of a grain"));
+    if (mission == NULL) return local->cache.err;
     memset(mission, 0, sizeof(*mission));
     char *text = (char *)(mission + 1);
     memcpy(text, key->kind.ptr, key->kind.len);
@@ -42,16 +41,11 @@ static void mission_node_drop(fk_local *local, fk_node *node)
     fk__node_free(&local->cache, node);
 }
 
-void fk__mission_destroy(fk_mission *mission)
+void fk__mission_destroy(fk_local *local, fk_mission *mission)
 {
-    fk_system *sys = mission->cluster->sys;
-    if (mission->body != NULL) {
-        fk_local *local = fk__local_enter(sys);
-        mission_node_drop(local, mission->body);
-        fk__local_leave(local);
-    }
-    fk__mem_free(&sys->mem, mission->packed, mission->packed_size);
-    fk__mem_free(&sys->mem, mission, mission->size);
+    mission_node_drop(local, mission->body);
+    fk__mem_free(&local->sys->mem, mission->packed, mission->packed_size);
+    fk__cache_free(&local->cache, mission, mission->size);
 }
 
 void fk__mission_fail(fk_local *local, fk_mission *mission, fk_err err)
@@ -81,8 +75,8 @@ static void mission_drop(void *message)
     fk_mission *mission = ((fk_mission_message *)message)->mission;
     fk_local *local = fk__local_enter(mission->cluster->sys);
     fk__mission_fail(local, mission, FK_E_STOPPING);
+    fk__mission_destroy(local, mission);
     fk__local_leave(local);
-    fk__mission_destroy(mission);
 }
 
 const fk_type fk__type_mission = { "fk_grain_mission", sizeof(fk_mission_message),
@@ -282,7 +276,7 @@ static fk_err hot_mission(fk_local *local, const fk_hot *hot, fk_mission **out)
     fk_mission *mission;
     fk_cluster *cluster = hot->seat->cluster;
     FK_TRY(hot_key(hot, buf, &key));
-    FK_TRY(fk__mission_create(cluster, &key, 0, &mission));
+    FK_TRY(fk__mission_create(local, cluster, &key, 0, &mission));
     mission->call.is_ours = true;
     mission->call.request = (fk_request){ hot->origin, hot->seq };
     mission->call.deadline = fk__time_add(fk__system_now(local->sys), cluster->config.call_timeout);
@@ -293,7 +287,7 @@ static fk_err hot_mission(fk_local *local, const fk_hot *hot, fk_mission **out)
                         ? hot->body.far.node
                         : fk__node_create(&local->cache, (fk_out){ hot->type, hot->body.bytes });
     if (node == NULL) {
-        fk__mission_destroy(mission);
+        fk__mission_destroy(local, mission);
         return FK_E_NOMEM;
     }
     mission->body = node;
@@ -301,8 +295,7 @@ static fk_err hot_mission(fk_local *local, const fk_hot *hot, fk_mission **out)
     return FK_OK;
 }
 
-/* It ends here: whoever asked is told, else a dead letter says it. */
-static void hot_fail(fk_local *local, const fk_hot *hot, fk_err err)
+void fk__hot_fail(fk_local *local, const fk_hot *hot, fk_err err)
 {
     fk_ref asker = { hot->asker_slot, hot->asker_generation,
                      hot->asker_generation != 0 ? local->system : 0 };
@@ -345,7 +338,7 @@ static void hot_drop(void *message)
     again.seat = seat;
     if (!is_over && !is_numbered) err = hot_mission(local, &again, &mission);
     if (mission == NULL) {
-        hot_fail(local, &again, is_over ? FK_E_STOPPING : err);
+        fk__hot_fail(local, &again, is_over ? FK_E_STOPPING : err);
         if ((hot->flags & FK_HOT_NODE) != 0) mission_node_drop(local, hot->body.far.node);
     }
     fk__local_leave(local);

@@ -15,7 +15,11 @@ static fk_err shell_load(fk_shell *shell, const fk_record *record)
     const fk_kind *kind = &shell->breed->kind;
     size_t size = shell->breed->props.state_size;
     if (record == NULL || record->snapshot.ptr == NULL) return FK_OK;
-    if (kind->decode != NULL) return kind->decode(fk__shell_state(shell), record->snapshot);
+    if (kind->decode != NULL) {
+        fk_err err = kind->decode(fk__shell_state(shell), record->snapshot);
+        bool is_known = err == FK_OK || err == FK_E_NOMEM || err == FK_E_CORRUPT;
+        return is_known ? err : FK_E_ACTIVATION; /* no code of the user's means anything to us */
+    }
     if (record->snapshot.len != size) return FK_E_MISMATCH;
     memcpy(fk__shell_state(shell), record->snapshot.ptr, size);
     return FK_OK;
@@ -88,6 +92,7 @@ fk_err fk__shell_snapshot(fk_shell *shell, fk_str *out, unsigned char **memory, 
         return FK_OK;
     }
     size_t len = kind->encode(state, NULL, 0);
+    if (len > SIZE_MAX / 2) return FK_E_INVALID;
     FK_TRY(fk__mem_alloc(&shell->seat->cluster->sys->mem, len + 1, FK_SITE("state of a grain"),
                          &bytes));
     *memory = bytes;

@@ -133,7 +133,7 @@ static fk_err calls_send(void *ctx, fk_call *call, const fk_resolution *to, fk_s
     c->stats.sent++;
     if (call->attempts > 0) c->stats.retried++;
     *authority = (fk_str){ peer->text, peer->id_len };
-    if (!call->is_ours) fk__mission_destroy(mission);
+    if (!call->is_ours) fk__mission_destroy(fk__steward_local(c), mission);
     return FK_OK;
 }
 
@@ -202,7 +202,7 @@ static fk_err calls_deliver(void *ctx, fk_call *call, const fk_resolution *at)
         hot.request = fk__single_request(c->cluster);
     }
     (void)fk__hot_send_node(local, &hot, body); /* what does not get there comes back */
-    if (!is_numbered) fk__mission_destroy(mission);
+    if (!is_numbered) fk__mission_destroy(local, mission);
     return FK_OK;
 }
 
@@ -225,7 +225,7 @@ static void calls_finish(void *ctx, fk_call *call, fk_err err, void *answer)
         fk__node_drop_contents(&local->cache, node);
         fk__node_free(&local->cache, node);
     }
-    fk__mission_destroy(mission);
+    fk__mission_destroy(local, mission);
 }
 
 fk_err fk__steward_desk(fk_steward *c)
@@ -282,7 +282,7 @@ static void guest_answered(fk_steward *c, fk_mission *guest, const fk_answer *an
     if (err == FK_OK) err = fk__cargo_pack(c->cluster, &answer->reply, &cargo, &memory, &size);
     if (answer->err != FK_E_TIMEOUT) wire_answer(c, guest, err, &cargo);
     fk__mem_free(c->mem, memory, size);
-    fk__mission_destroy(guest);
+    fk__mission_destroy(fk__steward_local(c), guest);
 }
 
 void fk__steward_answer(fk_steward *c, const fk_answer *answer, fk_node *message)
@@ -305,12 +305,14 @@ void fk__steward_answer(fk_steward *c, const fk_answer *answer, fk_node *message
 
 void fk__steward_calls_end(fk_steward *c)
 {
+    fk_local *local = fk__local_enter(c->cluster->sys);
     while (c->guests != NULL) {
         fk_guest_call *guest = c->guests;
         fk_mission *mission = guest->mission;
         guest_close(c, guest);
-        if (mission != NULL) fk__mission_destroy(mission);
+        if (mission != NULL) fk__mission_destroy(local, mission);
     }
+    fk__local_leave(local);
 }
 
 /* ---- telegrams -------------------------------------------------------------------------------------------------- */
@@ -321,7 +323,7 @@ static fk_err telegram_call(fk_steward *c, const fk_telegram *t)
     fk_mission *mission;
     FK_TRY(fk_grain_key_of(t->grain_kind, t->key, &key));
     size_t more = t->reply_to.len + t->cargo.manifest.len + t->cargo.bytes.len;
-    FK_TRY(fk__mission_create(c->cluster, &key, more, &mission));
+    FK_TRY(fk__mission_create(fk__steward_local(c), c->cluster, &key, more, &mission));
     char *at = fk__mission_more(mission);
     memcpy(at, t->reply_to.ptr, t->reply_to.len);
     mission->origin_address = (fk_str){ at, t->reply_to.len };

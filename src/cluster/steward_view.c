@@ -189,9 +189,10 @@ static void joined(fk_steward *c, const fk_store_job *job)
     fk_err err = op->err;
     if (op->verdict == FK_VERDICT_OK && !c->is_leaving) {
         c->incarnation = op->member.incarnation;
+        c->is_member = true; /* unless it is lost again already: the answer may have taken so long */
         err = fk_placement_start_member(c->placement, fk__cluster_id(cluster), c->incarnation,
                                         c->join_asked_at, c->now);
-        c->is_member = err == FK_OK;
+        if (err != FK_OK) c->is_member = false;
         c->is_update_wanted = c->is_member;
         c->is_giving = false;
         fk__mem_lock(c->mem, &cluster->lock);

@@ -150,20 +150,41 @@ static bool is_called(const fk_cell *cell, fk_str name, bool is_number, uint64_t
     return !is_number && fk__segment_equal(cell->sys->ruleset, fk__name_text(own), name);
 }
 
-static fk_cell *child_find(const fk_cell *parent, fk_str name)
+/* What a child is looked for by. */
+typedef struct child_key {
+    fk_str name;
+    uint64_t hash;
+    uint64_t number;
+    bool is_number;
+} child_key;
+
+static child_key child_key_of(const fk_system *sys, fk_str name)
+{
+    child_key key = { .name = name };
+    key.is_number = autoname_number(sys->ruleset, name, &key.number);
+    key.hash = key.is_number ? hash_number(key.number) : fk__name_hash(sys, name);
+    return key;
+}
+
+static fk_cell *child_find_by(const fk_cell *parent, const child_key *key)
 {
     uint32_t capacity = children_capacity(parent);
-    uint64_t number = 0;
     if (capacity == 0) return NULL;
-    bool is_number = autoname_number(parent->sys->ruleset, name, &number);
-    uint64_t hash = is_number ? hash_number(number) : fk__name_hash(parent->sys, name);
     const uint64_t *table = parent->children;
+    uint64_t hash = key->hash;
     for (uint32_t i = entry_home(hash, capacity); table[i] != 0; i = (i + 1) & (capacity - 1)) {
         if ((table[i] >> 32) != (hash >> 32)) continue;
         fk_cell *cell = entry_cell(parent, table[i]);
-        if (is_called(cell, name, is_number, number)) return cell;
+        if (is_called(cell, key->name, key->is_number, key->number)) return cell;
     }
     return NULL;
+}
+
+static fk_cell *child_find(const fk_cell *parent, fk_str name)
+{
+    if (children_capacity(parent) == 0) return NULL;
+    const child_key key = child_key_of(parent->sys, name);
+    return child_find_by(parent, &key);
 }
 
 /* A small table may be nearly full, a large one at most half. */
@@ -194,9 +215,11 @@ fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str
 {
     fk_mem *mem = &parent->sys->mem;
     fk_name *copy = NULL;
+    child_key key = { .hash = 0 };
     if (name.len != 0) {
         copy = fk__name_create(local, name, FK_SITE("name of an actor"));
         if (copy == NULL) return local->cache.err;
+        key = child_key_of(parent->sys, name); /* once, and before the lock */
     }
     if (copy != NULL) {
         /* Somebody may still be looking for the path of the actor that had this slot. */
@@ -207,11 +230,11 @@ fk_err fk__children_add(fk_local *local, fk_cell *parent, fk_cell *child, fk_str
     fk__mem_lock(mem, &parent->children_lock);
     if (copy == NULL) child->label = fk__label_of_number(parent->child_counter);
     fk_err err = parent->closed != 0 ? FK_E_STOPPING : FK_OK;
-    if (err == FK_OK && copy != NULL && child_find(parent, name) != NULL) err = FK_E_NAME_TAKEN;
+    if (err == FK_OK && copy != NULL && child_find_by(parent, &key) != NULL) err = FK_E_NAME_TAKEN;
     if (err == FK_OK) err = reserve_child(local, parent);
     if (err == FK_OK) {
-        uint64_t entry = entry_of(cell_hash(child), child->slot);
-        entry_insert(parent->children, children_capacity(parent), entry);
+        uint64_t hash = copy != NULL && !key.is_number ? key.hash : cell_hash(child);
+        entry_insert(parent->children, children_capacity(parent), entry_of(hash, child->slot));
         parent->children_count++;
         if (copy == NULL) parent->child_counter++;
     }

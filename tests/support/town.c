@@ -32,6 +32,12 @@ static void handle_op(const town_handle *h, fk_store_op *op)
         op->err = FK_E_STORAGE;
         return;
     }
+    int slow_ms = atomic_load(&town_shop.slow_ms);
+    if (slow_ms > 0 && (op->verb == FK_STORE_JOIN || op->verb == FK_STORE_RENEW)) {
+        fk_store_apply(h->inner, &op, 1); /* the lease runs from here */
+        test_sleep_ms((unsigned)slow_ms);
+        return;
+    }
     bool is_store = op->verb == FK_STORE_STORE && op->record.snapshot.ptr != NULL;
     if (is_store && atomic_load(&town_shop.is_held)) {
         atomic_fetch_add(&town_shop.held, 1);
@@ -254,6 +260,7 @@ void town_begin(void)
     static unsigned number;
     snprintf(town_url, sizeof(town_url), "town:%u", ++number);
     atomic_store(&town_shop.is_gone, false);
+    atomic_store(&town_shop.slow_ms, 0);
     atomic_store(&town_shop.is_held, false);
     atomic_store(&town_shop.unsure, 0);
     atomic_store(&town_shop.hides_view, false);

@@ -161,6 +161,52 @@ TEST(bad_keys_and_kinds_are_refused_at_once)
 
 /* ---- stores that fail -------------------------------------------------------------------------------------- */
 
+TEST(a_node_that_joined_again_too_late_joins_once_more)
+{
+    town_begin();
+    town_open_all(1, (fk_cluster_config){ .lease_ttl = FK_MILLIS(400) });
+    CHECK_U64(town_add(0, "durable", "s", 1).n, 1);
+    uint64_t before = town_stats(0).incarnation;
+    atomic_store(&town_shop.slow_ms, 900); /* answers come when the lease is over */
+    PEER_AWAIT(town_stats(0).incarnation > before + 1);
+    atomic_store(&town_shop.slow_ms, 0);
+    CHECK_U64(town_add(0, "durable", "s", 1).n, 2);
+    town_end();
+}
+
+/* The only worker of the node takes a nap, and so does the steward: only the grain itself can know that the
+ * lease is over when its turn comes. */
+TEST(no_turn_is_taken_after_the_lease_whoever_is_late)
+{
+    static const town_op NAP = { .verb = TOWN_NAP, .arg = 1500 };
+    town_total total;
+    town_begin();
+    town_open_all(1, (fk_cluster_config){ .lease_ttl = FK_MILLIS(600) });
+    CHECK_U64(town_add(0, "volatile", "sleeper", 1).n, 1);
+    CHECK_U64(town_add(0, "volatile", "waiting", 5).n, 5);
+    CHECK_OK(fk_grain_send(town[0].cluster, FK_STR("volatile"), FK_STR("sleeper"),
+                           FK_MSG_AT(town_op, &NAP)));
+    test_sleep_ms(100); /* it sleeps */
+    /* Another activation than before, without its state: that one has ended with the lease. */
+    CHECK_OK(town_ask(0, "volatile", "waiting", ADD_1, &total));
+    CHECK_U64(total.n, 1);
+    town_end();
+}
+
+TEST(a_send_that_comes_to_nothing_is_a_dead_letter)
+{
+    static const town_op FAIL = { .verb = TOWN_FAIL, .arg = 1 };
+    town_begin();
+    town_open_all(1, USUAL);
+    CHECK_U64(town_add(0, "durable", "f", 1).n, 1);
+    size_t before = town[0].r.letters.count;
+    CHECK_OK(fk_grain_send(town[0].cluster, FK_STR("durable"), FK_STR("f"),
+                           FK_MSG_AT(town_op, &FAIL)));
+    PEER_AWAIT(town[0].r.letters.count == before + 1);
+    CHECK_U64(town_add(0, "durable", "f", 1).n, 2);
+    town_end();
+}
+
 TEST(a_store_that_is_gone_is_a_typed_error_and_comes_back)
 {
     fk_grain_row row;
