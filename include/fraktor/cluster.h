@@ -47,7 +47,7 @@ typedef struct fk_cluster_config {
     fk_time
         lease_ttl; /* a node that is not heard of for so long is taken over from; 0: 3 s; >= 200 ms */
     fk_time call_timeout;  /* of fk_grain_tell() and fk_grain_send(); 0: 30 s */
-    fk_time store_timeout; /* what takes longer counts as failed; 0: 5 s */
+    fk_time store_timeout; /* of joining, looking, starting: longer counts as failed; 0: 5 s */
     fk_time
         poll_every; /* how often the store is asked whether members have changed; 0: lease_ttl / 30,
                               at least 20 ms */
@@ -60,7 +60,7 @@ typedef struct fk_cluster_config {
 
 /* Opens the store and joins. One cluster for a system, which needs an address (remoting.enabled) to
  * be more than a cluster of one. Fails with FK_E_INVALID, FK_E_UNSUPPORTED (no such store),
- * FK_E_STORAGE (it cannot be opened, does not answer), FK_E_MISMATCH (the cluster has another strategy
+ * FK_E_STORAGE, FK_E_TIMEOUT (it cannot be opened, does not answer), FK_E_MISMATCH (the cluster has another strategy
  * or number of slots), FK_E_IDENTITY_SETUP (the system is in a cluster already), FK_E_STOPPING,
  * FK_E_NOMEM, FK_E_LIMIT, FK_E_OS. The cluster is there as long as the system. */
 FK_API FK_MUST_USE fk_err fk_cluster_join(fk_system *sys, const fk_cluster_config *config,
@@ -103,7 +103,8 @@ FK_API FK_MUST_USE fk_err fk_kind_register(fk_cluster *cluster, fk_str name, con
  * over. Other errors come at once: FK_E_KEY, FK_E_UNKNOWN_KIND (no name for a kind), FK_E_NOT_READY (not in
  * a cluster), FK_E_NOMEM, FK_E_LIMIT, FK_E_STOPPING. Of a call that comes to nothing the asker is told why:
  * FK_E_TIMEOUT, FK_E_STORAGE, FK_E_ACTIVATION, FK_E_UNKNOWN_KIND, FK_E_OVERLOADED, FK_E_NO_CODEC, FK_E_FAILED,
- * FK_E_NOT_READY, FK_E_LOCK_DENIED; where nobody asked, a dead letter says it. */
+ * FK_E_NOT_READY, FK_E_LOCK_DENIED, FK_E_CORRUPT, FK_E_FENCED, FK_E_CONFLICT, FK_E_NOMEM; where nobody
+ * asked, a dead letter says it. */
 
 /* Inside receive. The grain sees this actor as sender. */
 FK_API fk_err fk_grain_tell(fk_ctx *ctx, fk_str kind, fk_str key, fk_out msg);

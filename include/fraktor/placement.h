@@ -145,8 +145,8 @@ typedef struct fk_placement_command {
     fk_str to;        /* TransferSlot: id of a member, and ... */
     uint64_t to_incarnation;
     const char *reason;
-    /* EnsureActivation: whoever has done it when the function returns may put the result here, instead
-     * of fk_placement_handle_result(). NULL: of another command. */
+    /* EnsureActivation of a volatile grain: whoever has done it when the function returns may put the
+     * result here, instead of fk_placement_handle_result(). NULL: of any other command. */
     struct fk_placement_result *done;
 } fk_placement_command;
 

@@ -168,6 +168,11 @@ bool fk__cluster_changed(void *cluster, bool is_new);
 /* ---- kinds.c */
 
 const fk_breed *fk__breed_find(const fk_cluster *cluster, fk_str name);
+/* KEY of /user/KIND/KEY: the key itself, or a name for one that is none, or might be the same name as
+ * another: "%41" is "A". */
+enum { FK_GRAIN_NAME_ROOM = 33 };
+fk_str fk__grain_name(const fk_system *sys, fk_str key, fk_grain_id id,
+                      char room[FK_GRAIN_NAME_ROOM]);
 
 /* ---- roll.c */
 

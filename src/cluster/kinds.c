@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "cluster/cluster.h"
 
+#include "core/path.h"
 #include "core/registry.h"
 #include "core/spawn.h"
 
@@ -32,6 +33,21 @@ static fk_err kind_parent(fk_cluster *cluster, fk_str name, fk_cell **out)
     fk__half_or(&cell->gate, FK_GATE_SHARED, FK_RELAXED); /* before anybody spawns below it */
     *out = cell;
     return FK_OK;
+}
+
+fk_str fk__grain_name(const fk_system *sys, fk_str key, fk_grain_id id,
+                      char room[FK_GRAIN_NAME_ROOM])
+{
+    static const char HEX[] = "0123456789abcdef";
+    bool is_plain = key.len <= 255 && key.ptr[0] != '~';
+    for (size_t i = 0; i < key.len && is_plain; i++) is_plain = key.ptr[i] != '%';
+    if (is_plain && fk_path_check_name(&sys->paths, key, NULL) == FK_OK) return key;
+    room[0] = '~';
+    for (uint32_t i = 0; i < 16; i++) {
+        room[1 + i] = HEX[id.hi >> (60 - 4 * i) & 15];
+        room[17 + i] = HEX[id.lo >> (60 - 4 * i) & 15];
+    }
+    return (fk_str){ room, FK_GRAIN_NAME_ROOM };
 }
 
 static fk_err kind_check(const fk_kind *kind)

@@ -48,6 +48,18 @@ void fk__mission_destroy(fk_local *local, fk_mission *mission)
     fk__cache_free(&local->cache, mission, mission->size);
 }
 
+/* KIND/KEY, as its actor is called. */
+enum { CALL_PATH_MAX = FK_KIND_NAME_MAX + 1 + 255 };
+static fk_str call_path(const fk_system *sys, const fk_grain_key *key, char room[CALL_PATH_MAX])
+{
+    char name_room[FK_GRAIN_NAME_ROOM];
+    fk_str name = fk__grain_name(sys, key->key, key->id, name_room);
+    memcpy(room, key->kind.ptr, key->kind.len);
+    room[key->kind.len] = '/';
+    memcpy(room + key->kind.len + 1, name.ptr, name.len);
+    return (fk_str){ room, key->kind.len + 1 + name.len };
+}
+
 void fk__mission_fail(fk_local *local, fk_mission *mission, fk_err err)
 {
     if (fk__ask_is(local->sys, mission->asker)) {
@@ -59,9 +71,10 @@ void fk__mission_fail(fk_local *local, fk_mission *mission, fk_err err)
                    .data = mission->cargo.bytes.ptr,
                    .len = mission->cargo.bytes.len };
     if (mission->body != NULL) fk__node_view(mission->body, local->system, &msg);
+    char path[CALL_PATH_MAX];
     fk_dead_letter letter = { .reason = err == FK_E_STOPPING ? FK_REASON_SYSTEM_STOPPING
                                                              : FK_REASON_NO_RECEIVER,
-                              .path = mission->call.key.kind,
+                              .path = call_path(local->sys, &mission->call.key, path),
                               .sender = mission->asker,
                               .type = msg.type,
                               .data = msg.data,
@@ -307,11 +320,15 @@ void fk__hot_fail(fk_local *local, const fk_hot *hot, fk_err err)
     fk_msg msg = { .type = hot->type, .data = hot->body.bytes, .len = hot->len };
     if ((hot->flags & FK_HOT_NODE) != 0) fk__node_view(hot->body.far.node, local->system, &msg);
     const fk_breed *breed = hot->seat->breed; /* kinds stay, whoever has the seat now */
+    char key_room[FK_GRAIN_KEY_MAX], path_room[CALL_PATH_MAX];
+    fk_grain_key key;
+    fk_str path = { breed->name, breed->name_len };
+    if (hot_key(hot, key_room, &key) == FK_OK) path = call_path(local->sys, &key, path_room);
     fk_reason reason = err == FK_E_NOMEM      ? FK_REASON_NO_MEMORY
                        : err == FK_E_STOPPING ? FK_REASON_SYSTEM_STOPPING
                                               : FK_REASON_NO_RECEIVER;
     fk_dead_letter letter = { .reason = reason,
-                              .path = { breed->name, breed->name_len },
+                              .path = path,
                               .sender = asker,
                               .type = msg.type,
                               .data = msg.data,

@@ -59,7 +59,9 @@ void fk__slot_set(fk_placement *p, fk_realm *realm, uint32_t slot, fk_slot_state
 
 static void slot_go(fk_placement *p, fk_slot *s)
 {
-    for (fk_grain *grain = s->grains; grain != NULL && s->waiting != 0; grain = grain->next) {
+    fk_grain *next;
+    for (fk_grain *grain = s->grains; grain != NULL && s->waiting != 0; grain = next) {
+        next = grain->next; /* one that fails at once is gone */
         if (grain->phase == FK_PHASE_WAITING) fk__flight_go(p, grain);
     }
 }

@@ -103,37 +103,20 @@ static fk_err act_renew(fk_steward *c, const fk_placement_command *command)
 
 /* ---- actors ------------------------------------------------------------------------------------------------ */
 
-/* /user/KIND/KEY, or a name for a key that is none, or might be the same name as another: "%41" is "A". */
-static fk_str seat_name(const fk_seat *seat, char room[40])
-{
-    static const char HEX[] = "0123456789abcdef";
-    fk_str key = { seat->key, seat->key_len };
-    const fk_path_options *paths = &seat->cluster->sys->paths;
-    bool is_plain = key.len <= 255 && key.ptr[0] != '~';
-    for (size_t i = 0; i < key.len && is_plain; i++) is_plain = key.ptr[i] != '%';
-    bool is_name = is_plain && fk_path_check_name(paths, key, NULL) == FK_OK;
-    if (is_name) return key;
-    room[0] = '~';
-    for (uint32_t i = 0; i < 16; i++) {
-        room[1 + i] = HEX[seat->grain.hi >> (60 - 4 * i) & 15];
-        room[17 + i] = HEX[seat->grain.lo >> (60 - 4 * i) & 15];
-    }
-    return (fk_str){ room, 33 };
-}
-
 /* FK_E_NAME_TAKEN: its predecessor is not quite gone. */
 static fk_err seat_spawn(fk_steward *c, fk_seat *seat, uint64_t incarnation,
                          const fk_store_job *loaded)
 {
-    char room[40];
+    char room[FK_GRAIN_NAME_ROOM];
     fk_local *local = fk__steward_local(c);
     const fk_shell_start start = { seat, incarnation, loaded != NULL ? &loaded->op.record : NULL };
     fk_shell *shell;
     FK_TRY(fk__shell_create(local, &start, &shell));
     fk_props props = seat->breed->shell_props;
     props.state = shell;
-    fk_err err =
-        fk__spawn(local, seat->breed->parent, seat_name(seat, room), NULL, &props, &seat->ref);
+    fk_str name =
+        fk__grain_name(local->sys, (fk_str){ seat->key, seat->key_len }, seat->grain, room);
+    fk_err err = fk__spawn(local, seat->breed->parent, name, NULL, &props, &seat->ref);
     if (err != FK_OK) {
         fk__shell_destroy(local, shell);
         return err;
@@ -154,6 +137,15 @@ static fk_err ensure_error(fk_err err)
     return err == FK_OK || err == FK_E_CORRUPT || err == FK_E_NOMEM ? err : FK_E_ACTIVATION;
 }
 
+static void ensured_later(fk_steward *c, uint64_t request_id, fk_seat *seat, fk_err err)
+{
+    const fk_echo echo = { .kind = FK_ECHO_ENSURED,
+                           .number = request_id,
+                           .seat = seat,
+                           .err = ensure_error(err) };
+    fk__steward_echo(c, &echo);
+}
+
 static fk_err ensure_later(fk_steward *c, const fk_placement_command *command, fk_seat *seat)
 {
     void *memory;
@@ -169,11 +161,30 @@ static fk_err ensure_later(fk_steward *c, const fk_placement_command *command, f
     return FK_OK;
 }
 
+/* Of a volatile grain at once, else when placement has returned. */
+static void ensured(fk_steward *c, const fk_placement_command *command, fk_seat *seat, fk_err err)
+{
+    if (command->done == NULL) {
+        ensured_later(c, command->request_id, seat, err);
+        return;
+    }
+    *command->done = (fk_placement_result){
+        .kind = command->kind,
+        .request_id = command->request_id,
+        .verdict = err == FK_OK ? FK_VERDICT_OK : FK_VERDICT_REFUSED,
+        .err = ensure_error(err),
+        .pid = (uint64_t)(uintptr_t)seat,
+    };
+}
+
 static void act_ensure(fk_steward *c, const fk_placement_command *command)
 {
     fk_cluster *cluster = c->cluster;
     const fk_breed *breed = fk__breed_find(cluster, command->key.kind);
     fk_seat *seat = NULL;
+    /* An actor that placement cannot be told of would be nobody's: without room for that the command
+     * is late. */
+    if (fk__steward_echo_reserve(c) != FK_OK) return;
     fk_err err = breed != NULL ? FK_OK : FK_E_UNKNOWN_KIND;
     if (err == FK_OK) {
         fk__mem_lock(c->mem, &cluster->lock);
@@ -189,13 +200,7 @@ static void act_ensure(fk_steward *c, const fk_placement_command *command)
         }
         if (err != FK_OK) seat_give_up(c, seat);
     }
-    *command->done = (fk_placement_result){
-        .kind = command->kind,
-        .request_id = command->request_id,
-        .verdict = err == FK_OK ? FK_VERDICT_OK : FK_VERDICT_REFUSED,
-        .err = ensure_error(err),
-        .pid = err == FK_OK ? (uint64_t)(uintptr_t)seat : 0,
-    };
+    ensured(c, command, err == FK_OK ? seat : NULL, err);
 }
 
 void fk__steward_ensure_again(fk_steward *c)
@@ -203,9 +208,7 @@ void fk__steward_ensure_again(fk_steward *c)
     fk_ensuring **link = &c->ensuring;
     while (*link != NULL) {
         fk_ensuring *e = *link;
-        /* An actor that placement cannot be told of would be nobody's: without room for that the
-         * command is late. */
-        if (fk__steward_echo_reserve(c) != FK_OK) return;
+        if (fk__steward_echo_reserve(c) != FK_OK) return; /* as in act_ensure() */
         fk_err err = seat_spawn(c, e->seat, e->incarnation, e->record);
         if (err == FK_E_NAME_TAKEN && c->now < e->deadline) {
             link = &e->next;
@@ -213,11 +216,7 @@ void fk__steward_ensure_again(fk_steward *c)
         }
         *link = e->next;
         if (err != FK_OK) seat_give_up(c, e->seat);
-        const fk_echo echo = { .kind = FK_ECHO_ENSURED,
-                               .number = e->request_id,
-                               .seat = err == FK_OK ? e->seat : NULL,
-                               .err = ensure_error(err) };
-        fk__steward_echo(c, &echo);
+        ensured_later(c, e->request_id, err == FK_OK ? e->seat : NULL, err);
         fk__mem_free(c->mem, e, sizeof(*e));
     }
 }

@@ -193,16 +193,29 @@ TEST(no_turn_is_taken_after_the_lease_whoever_is_late)
     town_end();
 }
 
+/* The letters of node 0 so far, and the length of the last one's path. */
+static size_t letters(size_t *path_len)
+{
+    rig *r = &town[0].r;
+    pthread_mutex_lock(&r->lock);
+    size_t count = r->letters.count;
+    *path_len = r->letters.last.path.len;
+    pthread_mutex_unlock(&r->lock);
+    return count;
+}
+
 TEST(a_send_that_comes_to_nothing_is_a_dead_letter)
 {
     static const town_op FAIL = { .verb = TOWN_FAIL, .arg = 1 };
     town_begin();
     town_open_all(1, USUAL);
     CHECK_U64(town_add(0, "durable", "f", 1).n, 1);
-    size_t before = town[0].r.letters.count;
+    size_t path_len;
+    size_t before = letters(&path_len);
     CHECK_OK(fk_grain_send(town[0].cluster, FK_STR("durable"), FK_STR("f"),
                            FK_MSG_AT(town_op, &FAIL)));
-    PEER_AWAIT(town[0].r.letters.count == before + 1);
+    PEER_AWAIT(letters(&path_len) == before + 1);
+    CHECK_U64(path_len, strlen("durable/f")); /* it says which grain */
     CHECK_U64(town_add(0, "durable", "f", 1).n, 2);
     town_end();
 }
