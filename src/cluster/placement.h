@@ -354,5 +354,11 @@ FK_MUST_USE fk_err fk__census_refresh(fk_placement *p);
 void fk__census_free(fk_placement *p, fk_census *census);
 /* Gives all slots away, whatever the table says. */
 bool fk__placement_is_leaving(const fk_placement *p);
+/* Leaving, and there is none to give them to. */
+static inline bool fk__owner_is_missing(const fk_placement *p, fk_owner owner)
+{
+    return owner == FK_OWNER_NOBODY && fk__placement_is_leaving(p);
+}
+#define FK_NOBODY_IS_UP "no member that has this kind is up"
 
 #endif /* FK_CLUSTER_PLACEMENT_H */

@@ -306,8 +306,7 @@ static void flight_late_waiting(fk_placement *p, fk_grain *grain)
         fk__flight_fail(p, grain, FK_PLACEMENT_REFUSED, FK_E_NOT_READY,
                         "the slot is being handed over");
     } else if (owner == FK_OWNER_NOBODY) {
-        fk__flight_fail(p, grain, FK_PLACEMENT_REFUSED, FK_E_NOT_READY,
-                        "no member that has this kind is up");
+        fk__flight_fail(p, grain, FK_PLACEMENT_REFUSED, FK_E_NOT_READY, FK_NOBODY_IS_UP);
     } else {
         fk__flight_fail(p, grain, FK_PLACEMENT_LOCK_DENIED, FK_E_LOCK_DENIED,
                         slot->state == FK_SLOT_ASKED ? "the lock does not answer"

@@ -98,8 +98,8 @@ static fk_err resolve_free(fk_placement *p, fk_realm *realm, const fk_grain_key 
     if (!is_ours && owner == FK_OWNER_SELF) {
         return resolve_refuse(p, key, FK_E_NOT_READY, "the kind is not set up here", out);
     }
-    if (!is_ours) {
-        return resolve_refuse(p, key, FK_E_NOT_READY, "no member that has this kind is up", out);
+    if (!is_ours || fk__owner_is_missing(p, owner)) {
+        return resolve_refuse(p, key, FK_E_NOT_READY, FK_NOBODY_IS_UP, out);
     }
     const fk_slot *s = &realm->slot[slot];
     bool has_hint = s->queue == FK_QUEUE_REFUSED && s->holder != FK_NOBODY && p->now < s->retry_at;

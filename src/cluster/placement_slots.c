@@ -90,12 +90,22 @@ static void slot_redirect(fk_placement *p, fk_slot *s, fk_placement_event_kind k
     }
 }
 
+/* This member goes, and nobody else is there to have it: whoever waits is told, and may try again. */
+static void slot_abandon(fk_placement *p, fk_slot *s)
+{
+    fk_grain *next;
+    for (fk_grain *grain = s->grains; grain != NULL && s->waiting != 0; grain = next) {
+        next = grain->next;
+        if (grain->phase != FK_PHASE_WAITING) continue;
+        fk__flight_fail(p, grain, FK_PLACEMENT_REFUSED, FK_E_NOT_READY, FK_NOBODY_IS_UP);
+    }
+}
+
 /* ---- what a slot should be ---------------------------------------------------------------------- */
 
 static bool slot_has_to_move(const fk_placement *p, fk_owner owner)
 {
-    if (owner == FK_OWNER_NOBODY) return fk__placement_is_leaving(p);
-    return owner == FK_OWNER_OTHER;
+    return owner == FK_OWNER_OTHER || fk__owner_is_missing(p, owner);
 }
 
 /* By a view that is known to be old nothing is given away: it may have come by the new one. */
@@ -112,6 +122,7 @@ static void slot_review_free(fk_placement *p, fk_realm *realm, uint32_t slot, fk
         slot_redirect(p, s, FK_PLACEMENT_RESOLVED, member);
     }
     if (s->state == FK_SLOT_ASKED) return;
+    if (s->waiting != 0 && fk__owner_is_missing(p, owner)) slot_abandon(p, s);
     bool is_wanted = fk__placement_is_member(p) && (owner == FK_OWNER_SELF || s->is_in_doubt);
     if (!is_wanted) {
         fk__slot_queue(p, realm, slot, FK_QUEUE_NONE);

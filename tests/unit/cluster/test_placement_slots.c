@@ -240,6 +240,24 @@ TEST(slots_are_given_away_when_drained)
     placing_end_all(&s);
 }
 
+TEST(slots_nobody_is_there_for_are_released_and_nobody_waits)
+{
+    fk_grain_key key = placing_key("account", "1");
+    placing_begin(&s, (fk_placement_config){ 0 });
+    placing_alone(&s);
+    uint64_t pid = placing_activate(&s, key);
+    CHECK_OK(fk_placement_drain(s.p, s.now));
+    CHECK_ERR(placing_resolve(&s, key, 2), FK_E_PENDING); /* it stops */
+    CHECK_OK(fk_placement_stopped(s.p, key.id, pid, "moved", s.now));
+    while (placing_next(&s, FK_COMMAND_RELEASE) != NULL) {
+        CHECK_OK(placing_ok(&s, FK_COMMAND_RELEASE));
+    }
+    CHECK_ERR(placing_end_of(&s, 2)->r.err, FK_E_NOT_READY); /* at once */
+    CHECK_ERR(placing_resolve(&s, key, 3), FK_E_NOT_READY);
+    CHECK(fk_placement_is_drained(s.p));
+    placing_end_all(&s);
+}
+
 TEST(slots_kinds_that_the_view_does_not_have_yet_are_waited_for)
 {
     placing_begin(&s, (fk_placement_config){ .command_timeout = FK_SECONDS(1) });
