@@ -127,8 +127,8 @@ FK_API fk_err fk_send_from(fk_system *sys, fk_ref to, fk_ref sender, fk_out msg)
 FK_API fk_err fk_system_tell(fk_system *sys, fk_out msg);
 
 /* Stops an actor before its next message. Stopping the dead is no error: FK_E_DEAD may be
- * ignored. A guardian's end is the system's: as fk_terminate(). FK_E_RESERVED_NAME: /temp and
- * /deadLetters cannot be stopped. */
+ * ignored. A guardian's end is the system's: as fk_terminate(). FK_E_RESERVED_NAME: /temp,
+ * /deadLetters and /user/KIND, under which grains are, cannot be stopped. */
 FK_API fk_err fk_stop(fk_system *sys, fk_ref ref);
 /* Stops it after the messages that are already in its mailbox. */
 FK_API fk_err fk_poison(fk_system *sys, fk_ref ref);

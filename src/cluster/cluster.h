@@ -37,7 +37,7 @@ typedef struct fk_breed {
     fk_kind kind;
     fk_props props;       /* the user's */
     fk_props shell_props; /* of the actor around it */
-    fk_cell *parent;      /* /user/KIND */
+    fk_ref parent;        /* /user/KIND */
     uint32_t name_len;
     char name[FK_KIND_NAME_MAX + 1];
 } fk_breed;

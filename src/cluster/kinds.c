@@ -22,16 +22,14 @@ static fk_err kind_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     return fk_unhandled(ctx, msg);
 }
 
-static fk_err kind_parent(fk_cluster *cluster, fk_str name, fk_cell **out)
+static fk_err kind_parent(fk_cluster *cluster, fk_str name, fk_ref *out)
 {
     static const fk_props KIND = { .receive = kind_receive,
                                    .strategy = { .decide = fk_decide_stop } };
-    fk_ref ref;
-    FK_TRY(fk_spawn(cluster->sys, name, &KIND, &ref));
-    fk_cell *cell = fk__cell_resolve(cluster->sys, ref);
+    FK_TRY(fk_spawn(cluster->sys, name, &KIND, out));
+    fk_cell *cell = fk__cell_resolve(cluster->sys, *out);
     if (cell == NULL) return FK_E_STOPPING;
     fk__half_or(&cell->gate, FK_GATE_SHARED, FK_RELAXED); /* before anybody spawns below it */
-    *out = cell;
     return FK_OK;
 }
 
@@ -65,7 +63,7 @@ static fk_err kind_check(const fk_kind *kind)
 fk_err fk_kind_register(fk_cluster *cluster, fk_str name, const fk_kind *kind)
 {
     fk_grain_key probe;
-    fk_cell *parent;
+    fk_ref parent;
     void *memory;
     uint32_t count = 0;
     if (cluster == NULL) return FK_E_INVALID;

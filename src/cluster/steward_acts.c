@@ -111,12 +111,14 @@ static fk_err seat_spawn(fk_steward *c, fk_seat *seat, uint64_t incarnation,
     fk_local *local = fk__steward_local(c);
     const fk_shell_start start = { seat, incarnation, loaded != NULL ? &loaded->op.record : NULL };
     fk_shell *shell;
+    fk_cell *parent = fk__cell_resolve(local->sys, seat->breed->parent);
+    if (parent == NULL) return FK_E_STOPPING; /* /user restarts, or stops all that it has */
     FK_TRY(fk__shell_create(local, &start, &shell));
     fk_props props = seat->breed->shell_props;
     props.state = shell;
     fk_str name =
         fk__grain_name(local->sys, (fk_str){ seat->key, seat->key_len }, seat->grain, room);
-    fk_err err = fk__spawn(local, seat->breed->parent, name, NULL, &props, &seat->ref);
+    fk_err err = fk__spawn(local, parent, name, NULL, &props, &seat->ref);
     if (err != FK_OK) {
         fk__shell_destroy(local, shell);
         return err;

@@ -48,9 +48,8 @@ void fk__cell_stop(fk_worker *worker, fk_cell *cell)
         fk__asks_end(worker, cell);
         fk__timers_fini(worker, cell);
     }
-    /* Only under these do others spawn. Relaxed: set before anybody did. */
-    bool is_shared = fk__is_top(worker->sys, cell) ||
-                     (fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_SHARED) != 0;
+    /* Only under these do others spawn. */
+    bool is_shared = fk__is_top(worker->sys, cell) || fk__is_shared(cell);
     if (is_shared)
         fk__children_close(cell);
     else

@@ -35,6 +35,13 @@ static inline bool fk__is_top(const fk_system *sys, const fk_cell *cell)
            cell == sys->top.temp || cell == sys->top.dead_letters;
 }
 
+/* Others make its children, as under a guardian, and so it ends with /user only. */
+static inline bool fk__is_shared(const fk_cell *cell)
+{
+    /* Relaxed: set before anybody has a ref of it. */
+    return (fk__half_load(&cell->gate, FK_RELAXED) & FK_GATE_SHARED) != 0;
+}
+
 /* The root or one of its children. */
 static inline bool fk__is_guardian(const fk_cell *cell)
 {

@@ -238,7 +238,9 @@ fk_err fk_reply(fk_ctx *ctx, fk_out msg)
 /* Asked to stop, a guardian takes everything with it, in order. */
 static fk_err stop_guardian(fk_system *sys, fk_local *local, const fk_cell *cell)
 {
-    if (cell == sys->top.temp || cell == sys->top.dead_letters) return FK_E_RESERVED_NAME;
+    if (cell == sys->top.temp || cell == sys->top.dead_letters || fk__is_shared(cell)) {
+        return FK_E_RESERVED_NAME;
+    }
     fk__terminate_begin(sys, local, "a guardian was stopped");
     return FK_OK;
 }
@@ -248,7 +250,7 @@ fk_err fk_stop(fk_system *sys, fk_ref ref)
     fk_local *local = fk__local_enter(sys);
     fk_cell *cell = fk__cell_resolve(sys, ref);
     fk_err err = cell != NULL ? FK_OK : FK_E_DEAD;
-    if (cell != NULL && fk__is_top(sys, cell))
+    if (cell != NULL && (fk__is_top(sys, cell) || fk__is_shared(cell)))
         err = stop_guardian(sys, local, cell);
     else if (cell != NULL && fk__cell_is_promise(cell))
         fk__promise_end(local, cell, ref.generation, FK_E_KILLED, NULL);

@@ -156,10 +156,10 @@ static fk_err deliver_notice(fk_worker *worker, fk_cell *cell, fk_node *node)
     return err;
 }
 
-/* /temp and /deadLetters are nobody's to end. */
+/* /temp, /deadLetters and what others have children under are nobody's to end. */
 static bool may_be_killed(const fk_system *sys, const fk_cell *cell)
 {
-    return cell != sys->top.temp && cell != sys->top.dead_letters;
+    return cell != sys->top.temp && cell != sys->top.dead_letters && !fk__is_shared(cell);
 }
 
 /* What the runtime handles itself. */
@@ -173,7 +173,7 @@ static fk_err deliver_auto(fk_worker *worker, fk_cell *cell, fk_node *node)
     if (node->type == &fk_type_kill) return may_be_killed(worker->sys, cell) ? FK_E_KILLED : FK_OK;
     if (node->type == &fk_type_identify)
         identify(worker, cell, node);
-    else if (!fk__is_top(worker->sys, cell))
+    else if (!fk__is_top(worker->sys, cell) && !fk__is_shared(cell))
         cell->flags |= FK_CELL_LEAVING;
     else
         fk_stop(worker->sys, fk__cell_ref(cell)); /* in order, if at all */

@@ -159,6 +159,24 @@ TEST(bad_keys_and_kinds_are_refused_at_once)
     town_end();
 }
 
+TEST(the_parent_of_a_kind_is_nobodys_to_stop)
+{
+    fk_ref parent;
+    town_begin();
+    town_open_all(1, USUAL);
+    fk_system *sys = town[0].r.sys;
+    CHECK_U64(town_add(0, "durable", "s", 1).n, 1);
+    CHECK_OK(fk_resolve_one(sys, FK_STR("/user/durable"), FK_SECONDS(30), &parent));
+    CHECK_ERR(fk_stop(sys, parent), FK_E_RESERVED_NAME);
+    CHECK_OK(fk_poison(sys, parent));
+    CHECK_OK(fk_kill(sys, parent));
+    CHECK_U64(town_add(0, "durable", "other", 1).n, 1);
+    CHECK_U64(town_add(0, "durable", "s", 1).n, 2);
+    CHECK_U64(atomic_load(&town_starts), 2);
+    CHECK(fk_is_alive(sys, parent));
+    town_end();
+}
+
 /* ---- stores that fail -------------------------------------------------------------------------------------- */
 
 TEST(a_node_that_joined_again_too_late_joins_once_more)
