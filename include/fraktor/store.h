@@ -59,10 +59,12 @@ FK_API const char *fk_store_verb_name(fk_store_verb verb);
  *
  *   JOIN      FK_E_MISMATCH when the cluster has another strategy or number of slots (the first member
  *             decides). The new incarnation is one more than any before of that id; an earlier one
- *             that has not left keeps its lease and slots until that is over. .member.incarnation and
+ *             that has not left keeps its lease and slots until that is over, and cannot renew it.
+ *             Who joins again says in .member.incarnation which it was: FK_E_NAME_TAKEN when a
+ *             later one of that id has joined since, and lasts. .member.incarnation and
  *             .version are set.
- *   RENEW     FK_E_FENCED: that incarnation's lease is over, and never comes back. Whoever else's is
- *             over is DOWN from here on, which is a new version of the view.
+ *   RENEW     FK_E_FENCED: that incarnation's lease is over, and never comes back, or there is a later
+ *             one. Whoever else's is over is DOWN from here on, which is a new version of the view.
  *   UPDATE    FK_E_FENCED as RENEW.
  *   LEAVE     OK also when it is gone already.
  *   VIEW      .version: the newest. When it is another than was known, .view is filled, and lies in

@@ -200,7 +200,10 @@ static void joined(fk_steward *c, const fk_store_job *job)
         cluster->has_lease = c->is_member;
         fk__mem_unlock(c->mem, &cluster->lock);
     }
-    if (!c->is_member) c->rejoin_at = fk__time_add(c->now, retry_delay(c));
+    /* Another has its id, and will for a while. */
+    bool is_taken = err == FK_E_NAME_TAKEN;
+    fk_time delay = is_taken ? c->cluster->config.lease_ttl / 2 : retry_delay(c);
+    if (!c->is_member) c->rejoin_at = fk__time_add(c->now, delay);
     fk__steward_say(c, c->is_member ? FK_LEVEL_INFO : FK_LEVEL_WARN,
                     c->is_member ? "joined again" : "cannot join", err,
                     op->reason != NULL ? op->reason : "");

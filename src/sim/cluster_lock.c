@@ -87,7 +87,8 @@ static void do_renew(fk_csim_op *op)
 {
     fk__csim_lock_sweep();
     fk_csim_lease *lease = &s->lease[op->node][op->incarnation];
-    if (!fk__csim_lease_is_good(op->node, op->incarnation)) {
+    bool is_last = op->incarnation == s->incarnation[op->node];
+    if (!is_last || !fk__csim_lease_is_good(op->node, op->incarnation)) {
         op->verdict = FK_VERDICT_REFUSED;
         op->err = FK_E_FENCED;
         return;

@@ -51,6 +51,16 @@ void fk__store_lease_over(fk_store_op *op)
     fk__store_refuse(op, FK_E_FENCED, "the lease of that member is over");
 }
 
+void fk__store_join_next(fk_store_op *op, uint64_t last, bool is_up)
+{
+    bool is_again = op->member.incarnation != 0;
+    if (is_again && is_up && op->member.incarnation < last) {
+        fk__store_refuse(op, FK_E_NAME_TAKEN, "another system has joined with this id");
+        return;
+    }
+    op->member.incarnation = last + 1;
+}
+
 void *fk__store_room(fk_store_op *op, size_t size)
 {
     void *room = op->room != NULL ? op->room(op, size) : NULL;

@@ -4,15 +4,18 @@
 
 #include "store/memory.h"
 
+static memory_name *member_name(const memory_cluster *c, fk_str id)
+{
+    memory_name *name = c->names;
+    while (name != NULL && !fk__str_same(fk__memory_id(name), id)) name = name->next;
+    return name;
+}
+
 fk_err fk__memory_name_get(memory_cluster *c, fk_str id, memory_name **out)
 {
     void *made = NULL;
-    for (memory_name *name = c->names; name != NULL; name = name->next) {
-        if (fk__str_same(fk__memory_id(name), id)) {
-            *out = name;
-            return FK_OK;
-        }
-    }
+    *out = member_name(c, id);
+    if (*out != NULL) return FK_OK;
     FK_TRY(fk__mem_alloc(&c->mem, sizeof(memory_name) + id.len, FK_SITE("store: id"), &made));
     memory_name *name = made;
     *name = (memory_name){ .next = c->names, .len = id.len };
@@ -37,6 +40,13 @@ static memory_member *member_find(memory_cluster *c, fk_str id, uint64_t incarna
         if (m->incarnation == incarnation && fk__str_same(fk__memory_id(m->name), id)) return m;
     }
     return NULL;
+}
+
+/* One that can go on: its lease lasts, and it has no successor. */
+static memory_member *member_current(memory_cluster *c, fk_str id, uint64_t incarnation)
+{
+    memory_member *m = member_find(c, id, incarnation);
+    return m != NULL && m->incarnation == m->name->incarnation ? m : NULL;
 }
 
 memory_member *fk__memory_member_live(memory_cluster *c, fk_str id, uint64_t incarnation)
@@ -103,28 +113,31 @@ void fk__memory_join(memory_cluster *c, fk_store_op *op)
         fk__store_refuse(op, FK_E_MISMATCH, "the cluster has another strategy or number of slots");
         return;
     }
+    members_sweep(c);
+    const memory_name *name = member_name(c, op->member.id);
+    uint64_t last = name != NULL ? name->incarnation : 0;
+    fk__store_join_next(op, last, member_find(c, op->member.id, last) != NULL);
+    if (op->verdict != FK_VERDICT_OK) return;
     if (member_make(c, op, &m) != FK_OK) {
         fk__store_refuse(op, FK_E_NOMEM, "no memory for another member");
         return;
     }
     c->slots = op->slots;
-    members_sweep(c);
     fk__memory_purge(c);
-    m.incarnation = ++m.name->incarnation;
+    m.incarnation = m.name->incarnation = op->member.incarnation;
     m.expires_at = fk__time_add(c->now, op->ttl);
     uint32_t at = c->member_count;
     while (at > 0 && id_compare(fk__memory_id(c->members[at - 1].name), op->member.id) > 0) at--;
     memmove(&c->members[at + 1], &c->members[at], (c->member_count - at) * sizeof m);
     c->members[at] = m;
     c->member_count++;
-    op->member.incarnation = m.incarnation;
     op->version = ++c->version;
 }
 
 void fk__memory_renew(memory_cluster *c, fk_store_op *op)
 {
     members_sweep(c);
-    memory_member *m = member_find(c, op->member.id, op->member.incarnation);
+    memory_member *m = member_current(c, op->member.id, op->member.incarnation);
     if (m == NULL) {
         fk__store_lease_over(op);
         return;
@@ -138,7 +151,7 @@ void fk__memory_update(memory_cluster *c, fk_store_op *op)
     char text[FK_STORE_KINDS_MAX];
     memory_text kinds;
     members_sweep(c);
-    memory_member *m = member_find(c, op->member.id, op->member.incarnation);
+    memory_member *m = member_current(c, op->member.id, op->member.incarnation);
     if (m == NULL) {
         fk__store_lease_over(op);
         return;

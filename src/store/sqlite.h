@@ -24,16 +24,19 @@
     X(META_SET, "UPDATE meta SET strategy = ?1, slots = ?2")                                       \
     X(VIEW_NEXT, "UPDATE meta SET view = view + 1")                                                \
     X(MEMBER_SWEEP, "UPDATE member SET status = 3 WHERE status <> 3 AND expires_at <= ?1")         \
-    X(MEMBER_LAST, "SELECT max(incarnation) FROM member WHERE id = ?1")                            \
+    X(MEMBER_LAST, "SELECT incarnation, status FROM member WHERE id = ?1 "                         \
+                   "ORDER BY incarnation DESC LIMIT 1")                                            \
     X(MEMBER_PUT, "INSERT INTO member(id, incarnation, address, kinds, weight, status, "           \
                   "expires_at) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                \
     X(MEMBER_PRUNE, "DELETE FROM member WHERE id = ?1 AND incarnation < ?2 AND status = 3")        \
     X(MEMBER_LIVE, "SELECT 1 FROM member WHERE id = ?1 AND incarnation = ?2 AND status <> 3 "      \
                    "AND expires_at > ?3")                                                          \
     X(MEMBER_RENEW, "UPDATE member SET expires_at = max(expires_at, ?3) "                          \
-                    "WHERE id = ?1 AND incarnation = ?2 AND status <> 3")                          \
+                    "WHERE id = ?1 AND incarnation = ?2 AND status <> 3 AND NOT EXISTS"            \
+                    "(SELECT 1 FROM member WHERE id = ?1 AND incarnation > ?2)")                   \
     X(MEMBER_UPDATE, "UPDATE member SET kinds = ?3, weight = ?4, status = ?5 "                     \
-                     "WHERE id = ?1 AND incarnation = ?2 AND status <> 3")                         \
+                     "WHERE id = ?1 AND incarnation = ?2 AND status <> 3 AND NOT EXISTS"           \
+                     "(SELECT 1 FROM member WHERE id = ?1 AND incarnation > ?2)")                  \
     X(MEMBER_LEAVE, "UPDATE member SET status = 3 "                                                \
                     "WHERE id = ?1 AND incarnation = ?2 AND status <> 3")                          \
     X(MEMBER_COUNT, "SELECT count(*) FROM member WHERE status <> 3")                               \

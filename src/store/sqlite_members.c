@@ -82,19 +82,31 @@ static int member_put(sqlite_store *s, const fk_store_op *op)
     return code;
 }
 
+/* Its next incarnation, unless somebody else has its id meanwhile. */
+static int member_next(sqlite_store *s, fk_store_op *op)
+{
+    sqlite3_stmt *st = fk__sqlite_use(s, STMT_MEMBER_LAST);
+    fk__sqlite_text(st, 1, op->member.id);
+    int code = fk__sqlite_row(st);
+    bool is_new = code == SQLITE_DONE;
+    if (!is_new) SQLITE_TRY(code);
+    uint64_t last = is_new ? 0 : fk__sqlite_column_u64(st, 0);
+    bool is_up = !is_new && fk__sqlite_column_u64(st, 1) != FK_MEMBER_DOWN;
+    sqlite3_reset(st);
+    fk__store_join_next(op, last, is_up);
+    return SQLITE_OK;
+}
+
 int fk__sqlite_join(sqlite_store *s, fk_store_op *op)
 {
     SQLITE_TRY(meta_check(s, op));
     if (op->verdict != FK_VERDICT_OK) return SQLITE_OK;
     SQLITE_TRY(members_sweep(s));
     SQLITE_TRY(fk__sqlite_purge(s));
-    sqlite3_stmt *st = fk__sqlite_use(s, STMT_MEMBER_LAST);
-    fk__sqlite_text(st, 1, op->member.id);
-    SQLITE_TRY(fk__sqlite_row(st));
-    op->member.incarnation = fk__sqlite_column_u64(st, 0) + 1;
-    sqlite3_reset(st);
+    SQLITE_TRY(member_next(s, op));
+    if (op->verdict != FK_VERDICT_OK) return SQLITE_OK;
     SQLITE_TRY(member_put(s, op));
-    st = fk__sqlite_use(s, STMT_MEMBER_PRUNE);
+    sqlite3_stmt *st = fk__sqlite_use(s, STMT_MEMBER_PRUNE);
     fk__sqlite_text(st, 1, op->member.id);
     fk__sqlite_u64(st, 2, op->member.incarnation);
     SQLITE_TRY(fk__sqlite_run(st));

@@ -21,6 +21,9 @@ void fk__store_unknown(fk_store_op *op, fk_err err, const char *reason);
 /* The row's epoch is in the way. */
 void fk__store_fenced(fk_store_op *op, uint64_t epoch);
 void fk__store_lease_over(fk_store_op *op);
+/* The incarnation of whoever joins, after the last one of that id (0: none), unless it was another and
+ * that one is up. */
+void fk__store_join_next(fk_store_op *op, uint64_t last, bool is_up);
 
 /* NULL, false: there is no memory, and the op is refused. */
 void *fk__store_room(fk_store_op *op, size_t size);

@@ -56,6 +56,27 @@ TEST(members_that_leave_or_expire_never_come_back)
     kit_end();
 }
 
+TEST(members_with_a_successor_go_on_until_their_lease_is_over)
+{
+    kit_begin();
+    fk_store_op older = kit_join(k.a, "n1", KIT_TTL);
+    CHECK_U64(kit_acquire(k.a, "n1", 1, 7), 1);
+    CHECK_U64(kit_join(k.b, "n1", 200).member.incarnation, 2);
+    CHECK_REFUSED(kit_member(k.a, FK_STORE_RENEW, "n1", 1), FK_E_FENCED);
+    CHECK_REFUSED(kit_member(k.a, FK_STORE_UPDATE, "n1", 1), FK_E_FENCED);
+    CHECK_U64(kit_acquire(k.a, "n1", 1, 7), 1); /* it has it still */
+    kit_do(k.a, &older);                        /* joins again, as who it was */
+    CHECK_REFUSED(older, FK_E_NAME_TAKEN);
+    CHECK_U64(older.member.incarnation, 1);
+    CHECK_DONE(kit_member(k.b, FK_STORE_RENEW, "n1", 2));
+    CHECK_DONE(kit_member(k.b, FK_STORE_LEAVE, "n1", 2));
+    CHECK_REFUSED(kit_member(k.a, FK_STORE_RENEW, "n1", 1), FK_E_FENCED); /* not even now */
+    kit_do(k.a, &older);
+    CHECK_DONE(older);
+    CHECK_U64(older.member.incarnation, 3);
+    kit_end();
+}
+
 TEST(members_that_renew_stay)
 {
     kit_begin();
@@ -151,7 +172,6 @@ TEST(view_has_of_one_id_only_the_newest)
     CHECK_U64(op.view.members[0].incarnation, 2);
     CHECK_DONE(kit_member(k.a, FK_STORE_LEAVE, "n1", 2));
     CHECK_U64(kit_view(k.b, 0).view.count, 0);
-    CHECK_DONE(kit_member(k.a, FK_STORE_RENEW, "n1", 1)); /* its lease is its own */
     kit_end();
 }
 

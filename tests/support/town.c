@@ -324,6 +324,7 @@ void town_open(int i, fk_cluster_config config)
     town_system(i);
     own.client = config.client;
     own.why = &why;
+    if (config.id != NULL) own.id = config.id;
     if (config.lease_ttl != 0) own.lease_ttl = config.lease_ttl;
     if (config.call_timeout != 0) own.call_timeout = config.call_timeout;
     if (config.store_timeout != 0) own.store_timeout = config.store_timeout;

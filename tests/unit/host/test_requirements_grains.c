@@ -192,6 +192,24 @@ TEST(a_node_that_joined_again_too_late_joins_once_more)
     town_end();
 }
 
+TEST(of_two_systems_with_one_id_the_later_has_it)
+{
+    const fk_cluster_config brief = { .id = "a", .lease_ttl = FK_MILLIS(600) };
+    town_begin();
+    town_open_all(1, brief);
+    CHECK_U64(town_add(0, "durable", "s", 1).n, 1);
+    town_open(1, brief);
+    uint64_t incarnation = town_stats(1).incarnation;
+    CHECK_U64(town_add(1, "durable", "s", 1).n, 2); /* when the lease of the first is over */
+    PEER_AWAIT(town_stats(0).placement.slots_held == 0);
+    CHECK_ERR(ask_for(0, "s", ADD_1, FK_MILLIS(700)), FK_E_NOT_READY);
+    CHECK_U64(town_stats(1).incarnation, incarnation); /* they do not take turns */
+    town_close(1);
+    CHECK_U64(town_add(0, "durable", "s", 1).n, 3);
+    CHECK(town_stats(0).incarnation > incarnation);
+    town_end();
+}
+
 /* The only worker of the node takes a nap, and so does the steward: only the grain itself can know that the
  * lease is over when its turn comes. */
 TEST(no_turn_is_taken_after_the_lease_whoever_is_late)
