@@ -103,8 +103,8 @@ FK_API FK_MUST_USE fk_err fk_kind_register(fk_cluster *cluster, fk_str name, con
  * over. Other errors come at once: FK_E_KEY, FK_E_UNKNOWN_KIND (no name for a kind), FK_E_NOT_READY (not in
  * a cluster), FK_E_NOMEM, FK_E_LIMIT, FK_E_STOPPING. Of a call that comes to nothing the asker is told why:
  * FK_E_TIMEOUT, FK_E_STORAGE, FK_E_ACTIVATION, FK_E_UNKNOWN_KIND, FK_E_OVERLOADED, FK_E_NO_CODEC, FK_E_FAILED,
- * FK_E_NOT_READY, FK_E_LOCK_DENIED, FK_E_CORRUPT, FK_E_FENCED, FK_E_CONFLICT, FK_E_NOMEM; where nobody
- * asked, a dead letter says it. */
+ * FK_E_NOT_READY, FK_E_LOCK_DENIED, FK_E_CORRUPT, FK_E_FENCED, FK_E_CONFLICT, FK_E_NOMEM, FK_E_LIMIT (larger
+ * than a frame); where nobody asked, a dead letter says it. */
 
 /* Inside receive. The grain sees this actor as sender. */
 FK_API fk_err fk_grain_tell(fk_ctx *ctx, fk_str kind, fk_str key, fk_out msg);

@@ -66,6 +66,14 @@ fk_admission fk__activation_admit(fk_activation *a, const fk_request *request,
     return FK_ADMIT_RUN;
 }
 
+bool fk__activation_make_room(fk_activation *a, const fk_request *request, bool is_single,
+                              uint64_t low, fk_time wall)
+{
+    if (!is_single) fk__dedup_settle(&a->dedup, request->origin, low, wall);
+    fk__dedup_tidy(&a->dedup, wall);
+    return !fk__dedup_is_full(&a->dedup);
+}
+
 /* With low, so that the origin's calls before it are forgotten first, and known as stale later. */
 static fk_err activation_note(fk_activation *a, const fk_grain_turn *turn)
 {

@@ -22,8 +22,8 @@ typedef enum fk_admission {
     FK_ADMIT_WAIT, /* a store is under way, or (when it was answered in this batch) has to be begun:
                       * offer it again after that */
     FK_ADMIT_BACK, /* broken, or the lease is over: give it back to the desk */
-    FK_ADMIT_OVERLOADED, /* too much is noted: FK_E_OVERLOADED to the caller, and
-                          * fk__dedup_tidy(&a->dedup, wall), or it stays so */
+    FK_ADMIT_OVERLOADED, /* too much is noted: FK_E_OVERLOADED to the caller, unless
+                          * fk__activation_make_room() */
 } fk_admission;
 
 typedef struct fk_activation {
@@ -59,6 +59,10 @@ void fk__activation_fini(fk_activation *a);
 fk_admission fk__activation_admit(fk_activation *a, const fk_request *request,
                                   const fk_request *earlier, fk_time now, fk_time lease_deadline,
                                   fk_str *answer);
+/* Forgets what a call says is settled (low, unless is_single: as in dedup.h), and what is old. True: the
+ * call may be run. */
+bool fk__activation_make_room(fk_activation *a, const fk_request *request, bool is_single,
+                              uint64_t low, fk_time wall);
 /* It was run. is_single: as in dedup.h, of a durable grain only. answer: encoded, noted when there is
  * something to store; has_sent: it sent something else than its answer. snapshot: the state after it.
  * FK_E_OVERLOADED, FK_E_NOMEM: the activation is broken, because what was done cannot be stored.

@@ -110,6 +110,7 @@ static void cluster_config(fk_cluster *cluster, const fk_cluster_start *start)
     cluster->address_len = (uint32_t)start->address.len;
     cluster->port = start->port;
     cluster->incarnation = start->incarnation;
+    cluster->telegram_max = start->telegram_max;
     cluster->has_lease = !config->client;
 }
 

@@ -121,6 +121,7 @@ struct fk_cluster {
     size_t codecs_size;
     fk_lock lock; /* of breeds, sight */
     fk_sight_of_cluster sight;
+    size_t telegram_max;
     uint64_t incarnation; /* of the last join: under the lock */
     bool has_lease;       /* it has joined and not left: under the lock */
     /* Any thread; only numbers. */
@@ -158,6 +159,7 @@ typedef struct fk_cluster_start {
     fk_cluster_port port;
     uint64_t incarnation;
     fk_time asked_at;
+    size_t telegram_max; /* longer ones do not go to other nodes */
 } fk_cluster_start;
 FK_MUST_USE fk_err fk__cluster_create(fk_system *sys, const fk_cluster_start *start,
                                       fk_cluster **out);

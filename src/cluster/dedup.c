@@ -151,6 +151,7 @@ fk_err fk__dedup_entry_add(fk_dedup *dedup, fk_dedup_origin *origin, const fk_de
                            fk_str answer)
 {
     if (dedup->entries >= FK_DEDUP_ENTRIES_MAX) return FK_E_OVERLOADED;
+    if (answer.len > FK_DEDUP_BYTES_MAX) return FK_E_LIMIT;
     if (answer.len > FK_DEDUP_BYTES_MAX - dedup->bytes) return FK_E_OVERLOADED;
     if (origin->count == origin->capacity) {
         uint32_t capacity = origin->capacity != 0 ? origin->capacity * 2 : 4;

@@ -41,7 +41,8 @@ void fk__dedup_init(fk_dedup *dedup, fk_mem *mem);
 void fk__dedup_fini(fk_dedup *dedup);
 fk_dedup_verdict fk__dedup_check(const fk_dedup *dedup, fk_request request, fk_str *answer);
 /* The call has had its effect. answer is copied; its ptr is NULL when there is none. Of one that is
- * noted already the first answer stays. FK_E_OVERLOADED, FK_E_NOMEM: not noted. */
+ * noted already the first answer stays. FK_E_LIMIT (it is too long), FK_E_OVERLOADED, FK_E_NOMEM: not
+ * noted. */
 FK_MUST_USE fk_err fk__dedup_note(fk_dedup *dedup, fk_request request, bool is_single,
                                   fk_str answer, fk_time wall);
 /* That origin has settled all that are smaller. Of one that has nothing noted, nothing is kept. */

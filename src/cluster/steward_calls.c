@@ -61,6 +61,7 @@ fk_err fk__steward_wire(fk_steward *c, fk_ref to, const fk_telegram *telegram,
     size_t size = fk__telegram_measure(telegram);
     fk_payload *payload = NULL;
     fk_telegram told = *telegram;
+    if (size > c->cluster->telegram_max) return FK_E_LIMIT;
     if (told.kind != FK_TELEGRAM_NEWS) told.view = fk_placement_view(c->placement).version;
     FK_TRY(fk__payload_create(&local->cache, local->sys, &fk__type_telegram, size, &payload));
     fk__telegram_encode(&told, claims, payload->data, size);
@@ -75,6 +76,9 @@ static void wire_answer(fk_steward *c, const fk_mission *guest, fk_err err, cons
     /* If it does not get there, the call comes again. */
     if (fk__steward_peer(c, (fk_str){ NULL, 0 }, guest->origin_address, &peer) != FK_OK) return;
     peer->heard_at = c->now;
+    if (fk__steward_wire(c, peer->steward, &answer, NULL) != FK_E_LIMIT) return;
+    answer.err = FK_E_LIMIT;
+    answer.cargo = (fk_cargo){ .serializer = 0 };
     (void)fk__steward_wire(c, peer->steward, &answer, NULL);
 }
 

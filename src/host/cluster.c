@@ -10,6 +10,7 @@
 #include "core/path.h"
 #include "host/host.h"
 #include "host/placement_driver.h"
+#include "remote/driver.h"
 
 static const fk_time JOIN_TIME = FK_SECONDS(10), LEASE_LEAST = FK_MILLIS(200),
                      POLL_LEAST = FK_MILLIS(20);
@@ -107,6 +108,13 @@ static fk_err join_store(joining *j)
     return err;
 }
 
+/* Without remoting nothing goes anywhere. */
+static size_t telegram_max(const fk_system *sys)
+{
+    const fk_driver *driver = fk__driver_of(sys);
+    return driver != NULL ? fk__driver_message_max(driver) : SIZE_MAX;
+}
+
 static fk_err join(joining *j, const fk_cluster_config *config, fk_cluster **out)
 {
     fk_system *sys = j->sys;
@@ -120,7 +128,8 @@ static fk_err join(joining *j, const fk_cluster_config *config, fk_cluster **out
                                      .address = fk_str_of(j->address),
                                      .port = port,
                                      .incarnation = j->incarnation,
-                                     .asked_at = j->asked_at };
+                                     .asked_at = j->asked_at,
+                                     .telegram_max = telegram_max(sys) };
     if (err == FK_OK) err = fk__cluster_create(sys, &start, out);
     if (err != FK_OK) {
         bool has_joined = j->incarnation != 0;

@@ -65,6 +65,12 @@ static fk_err driver_fill(fk_driver *driver)
     return fk__mail_create(driver->remote, &mail, &driver->mail);
 }
 
+size_t fk__driver_message_max(const fk_driver *driver)
+{
+    enum { ENVELOPE_MOST = 1024 }; /* two paths and a manifest of the usual length */
+    return driver->config.frame_max - ENVELOPE_MOST;
+}
+
 fk_err fk__driver_create(fk_remote *remote, const fk_remoting_config *config)
 {
     fk_system *sys = remote->sys;

@@ -42,6 +42,9 @@ FK_MUST_USE bool fk__driver_read(fk_driver *driver, fk_conn_id conn, fk_str byte
 /* It is gone, or was never made: by the peer, by an error, for which err is FK_E_OS, and a text. */
 void fk__driver_closed(fk_driver *driver, fk_conn_id conn, fk_err err, fk_str why, fk_time now);
 
+/* Bytes of a message that go into a frame, whoever sends it to whom. */
+size_t fk__driver_message_max(const fk_driver *driver);
+
 /* ---- for the remote part itself ---------------------------------------------------------------- */
 
 struct fk_remote;

@@ -293,6 +293,11 @@ static bool admit(fk_csim_node *n, fk_csim_act *act)
     fk_admission admission =
         fk__activation_admit(&act->core, &call->core.request, &call->core.earlier,
                              fk__csim_local(n), fk_placement_lease_deadline(n->placement), &answer);
+    if (admission == FK_ADMIT_OVERLOADED &&
+        fk__activation_make_room(&act->core, &call->core.request, is_single(n, call),
+                                 call->core.low, w->now)) {
+        admission = FK_ADMIT_RUN;
+    }
     if (admission == FK_ADMIT_WAIT) {
         if (!act->core.is_storing) store(n, act);
         return true;
@@ -302,10 +307,7 @@ static bool admit(fk_csim_node *n, fk_csim_act *act)
     case FK_ADMIT_RUN: begin_turn(n, act, call); return true;
     case FK_ADMIT_ANSWER: answer_again(n, act, call, answer); break;
     case FK_ADMIT_DROP: FK_SOMETIMES_HIT(CLUSTER_STALE); break;
-    case FK_ADMIT_OVERLOADED:
-        fk__dedup_tidy(&act->core.dedup, w->now);
-        fk__csim_reply(n, call, FK_E_OVERLOADED, 0);
-        break;
+    case FK_ADMIT_OVERLOADED: fk__csim_reply(n, call, FK_E_OVERLOADED, 0); break;
     default: /* the coordinator will stop it, or has */
         wake(n, act);
         fk__csim_give_back(n, call);

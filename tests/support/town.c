@@ -155,6 +155,16 @@ static int64_t node_index(const fk_ctx *ctx)
 
 static fk_err counter_receive(fk_ctx *ctx, void *state, const fk_msg *msg);
 
+static fk_err counter_bulk(fk_ctx *ctx, counter *self, size_t len)
+{
+    fk_str bytes = { calloc(1, len), len };
+    CHECK(bytes.ptr != NULL);
+    self->total++;
+    fk_err err = fk_reply(ctx, FK_BYTES_AT(bytes));
+    free((char *)(uintptr_t)bytes.ptr);
+    return err;
+}
+
 static fk_err counter_do(fk_ctx *ctx, counter *self, const town_op *op, int64_t *n)
 {
     fk_grain_info info;
@@ -176,6 +186,7 @@ static fk_err counter_do(fk_ctx *ctx, counter *self, const town_op *op, int64_t 
         CHECK_OK(fk_grain_self(ctx, &info));
         *n = (int64_t)info.request[0];
         return FK_OK;
+    case TOWN_BULK: break; /* counter_bulk() */
     }
     *n = self->total;
     return FK_OK;
@@ -189,6 +200,7 @@ static fk_err counter_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     int64_t n = 0;
     if (op == NULL) return fk_unhandled(ctx, msg);
     CHECK_OK(fk_grain_self(ctx, &info));
+    if (op->verb == TOWN_BULK) return counter_bulk(ctx, self, (size_t)op->arg);
     fk_err err = counter_do(ctx, self, op, &n);
     if (err != FK_OK || fk_ref_is_none(msg->sender)) return err;
     return fk_reply(

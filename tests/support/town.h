@@ -23,7 +23,8 @@ typedef enum town_verb {
     TOWN_BECOME, /* the answer's .n is an error */
     TOWN_STASH,
     TOWN_REPORT, /* adds arg and tells the actor in .to */
-    TOWN_REQUEST /* .n: of fk_grain_self(), its request's first number */
+    TOWN_REQUEST, /* .n: of fk_grain_self(), its request's first number */
+    TOWN_BULK     /* adds 1, and answers with arg bytes */
 } town_verb;
 
 typedef struct town_op {

@@ -328,10 +328,27 @@ TEST(activation_with_a_full_window_runs_nothing)
         CHECK_U64(admit(1, i), FK_ADMIT_RUN);
         CHECK_OK(ran(1, i, i % 2 == 0 ? "even" : "odd", NULL));
     }
-    CHECK_U64(admit(1, FK_DEDUP_ENTRIES_MAX + 1), FK_ADMIT_OVERLOADED);
+    const fk_request next = { 1, FK_DEDUP_ENTRIES_MAX + 1 }, single = { 2, 1 };
+    CHECK_U64(admit(next.origin, next.seq), FK_ADMIT_OVERLOADED);
+    CHECK(!fk__activation_make_room(&a, &next, false, 1, 0)); /* none of them is settled */
+    CHECK(!fk__activation_make_room(&a, &single, true, next.seq, 0));
     CHECK_U64(admit(0, 0), FK_ADMIT_RUN); /* has nothing to note */
     CHECK_ERR(ran(1, FK_DEDUP_ENTRIES_MAX + 1, "odd", NULL), FK_E_OVERLOADED);
     CHECK(a.is_broken);
+    end();
+}
+
+TEST(activation_with_a_full_window_goes_on_with_whoever_has_settled)
+{
+    static char much[FK_DEDUP_BYTES_MAX / 2 + 1];
+    memset(much, 'x', FK_DEDUP_BYTES_MAX / 2);
+    const fk_request next = { 1, 2 };
+    begin(true);
+    CHECK_OK(ran(1, 1, "x", much));
+    CHECK_U64(admit(next.origin, next.seq), FK_ADMIT_OVERLOADED);
+    CHECK(fk__activation_make_room(&a, &next, false, 2, 0));
+    CHECK_U64(admit(next.origin, next.seq), FK_ADMIT_RUN);
+    CHECK_U64(admit(1, 1), FK_ADMIT_DROP);
     end();
 }
 

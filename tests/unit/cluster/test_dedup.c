@@ -214,7 +214,7 @@ TEST(dedup_is_bounded)
     char *large = calloc(1, FK_DEDUP_BYTES_MAX + 1);
     fk_str all = { large, FK_DEDUP_BYTES_MAX };
     fk_str over = { large, FK_DEDUP_BYTES_MAX + 1 };
-    CHECK_ERR(fk__dedup_note(&window, call_of(1, 1), false, over, 0), FK_E_OVERLOADED);
+    CHECK_ERR(fk__dedup_note(&window, call_of(1, 1), false, over, 0), FK_E_LIMIT);
     CHECK_OK(fk__dedup_note(&window, call_of(1, 1), false, all, 0));
     CHECK_ERR(fk__dedup_note(&window, call_of(1, 2), false, FK_STR("a"), 0), FK_E_OVERLOADED);
     CHECK_OK(note(1, 2, ""));

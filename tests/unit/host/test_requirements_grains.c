@@ -177,6 +177,27 @@ TEST(the_parent_of_a_kind_is_nobodys_to_stop)
     town_end();
 }
 
+TEST(what_is_larger_than_a_frame_is_refused_at_once)
+{
+    enum { MUCH = 512 << 10 }; /* of 1 MiB even the window of answers would be full */
+    static char much[MUCH];
+    const fk_str bytes = { much, MUCH };
+    char key[32];
+    town_total total;
+    town_begin();
+    town_open_all(2, USUAL);
+    town_key("volatile", 1, 0, key);
+    CHECK_ERR(fk_grain_ask_wait(town[0].cluster, FK_STR("volatile"), fk_str_of(key),
+                                FK_BYTES_AT(bytes), FK_INTO_NOTHING, FK_SECONDS(30)),
+              FK_E_LIMIT);
+    CHECK_U64(atomic_load(&town_starts), 0);
+    /* The answer, too; the call has had its effect, once. */
+    CHECK_ERR(town_ask(0, "volatile", key, (town_op){ .verb = TOWN_BULK, .arg = MUCH }, &total),
+              FK_E_LIMIT);
+    CHECK_U64(town_add(0, "volatile", key, 1).n, 2);
+    town_end();
+}
+
 /* ---- stores that fail -------------------------------------------------------------------------------------- */
 
 TEST(a_node_that_joined_again_too_late_joins_once_more)
