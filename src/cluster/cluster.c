@@ -331,10 +331,9 @@ static bool each_copy(fk_cluster *cluster, uint32_t bucket, uint32_t index, fk_g
     bool is_found = false;
     fk__mem_lock(&cluster->sys->mem, &cluster->lock);
     const fk_roll_table *table = fk__word_ptr(&cluster->roll.table, FK_ACQUIRE);
-    const fk_seat *seat =
-        bucket <= table->mask ? fk__word_ptr(&table->bucket[bucket], FK_ACQUIRE) : NULL;
+    const fk_seat *seat = bucket <= table->mask ? fk__roll_follow(&table->bucket[bucket]) : NULL;
     for (uint32_t i = 0; seat != NULL && i < index; i++) {
-        seat = fk__word_ptr(&seat->next, FK_ACQUIRE);
+        seat = fk__roll_follow(&seat->next);
     }
     if (seat != NULL) {
         is_found = true;

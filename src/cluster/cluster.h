@@ -45,11 +45,11 @@ typedef struct fk_breed {
 /* The place of an active grain. The memory stays a seat until the cluster ends, and a seat that was
  * given up is not used again soon: a sender that found it in the roll may be slow. */
 struct fk_seat {
-    /* Readers of the roll; written by the steward. */
-    fk_half version; /* odd while it changes */
+    /* Readers of the roll; written by the steward. Aligned for FK_ROLL_LINK_BITS. */
+    _Alignas(16) fk_half version; /* odd while it changes */
     fk_half id[4];
     fk_half slot, generation; /* of the actor */
-    fk_word next;             /* in its bucket */
+    fk_word next;             /* link to the next one of its bucket */
     fk_half is_used;          /* since the steward looked last; by anybody */
     fk_half is_closing;       /* calls go back to the steward; by the steward */
 
@@ -76,8 +76,20 @@ enum { FK_SEAT_KEY_INLINE = 40 };
 typedef struct fk_roll_table {
     struct fk_roll_table *older;
     uint32_t mask;
-    fk_word bucket[]; /* fk_seat */
+    fk_word bucket[]; /* links to seats: roll.c */
 } fk_roll_table;
+
+/* What a link says of its seat besides where it is. */
+#define FK_ROLL_LINK_BITS ((uintptr_t)15)
+_Static_assert(_Alignof(fk_seat) > 15, "the bits of a link are free");
+static inline fk_seat *fk__roll_seat(uintptr_t link)
+{
+    return (fk_seat *)(link & ~FK_ROLL_LINK_BITS);
+}
+static inline fk_seat *fk__roll_follow(const fk_word *link)
+{
+    return fk__roll_seat(fk__word_load(link, FK_ACQUIRE));
+}
 
 typedef struct fk_roll {
     fk_word table; /* fk_roll_table */
@@ -187,6 +199,8 @@ void fk__seat_put(fk_roll *roll, fk_seat *seat);
 /* FK_E_NOMEM: it is not listed, and calls go by the steward. */
 fk_err fk__roll_add(fk_roll *roll, fk_seat *seat, fk_ref ref);
 void fk__roll_remove(fk_roll *roll, fk_seat *seat);
+/* The steward: a grain of that id is likely to be added soon. */
+void fk__roll_expect(const fk_roll *roll, fk_grain_id id);
 /* Any thread. NULL: it is not listed, as far as can be seen. */
 fk_seat *fk__roll_find(const fk_roll *roll, const fk_grain_key *key, fk_ref *ref, uint32_t system);
 
@@ -238,8 +252,8 @@ extern const fk_type fk__type_mission;
 extern const fk_type fk__type_ack;
 
 /* An mission with room for key, kind and so many bytes more. */
-FK_MUST_USE fk_err fk__mission_create(fk_local *local, fk_cluster *cluster,
-                                      const fk_grain_key *key, size_t more, fk_mission **out);
+FK_MUST_USE fk_err fk__mission_create(fk_local *local, fk_cluster *cluster, const fk_grain_key *key,
+                                      size_t more, fk_mission **out);
 static inline char *fk__mission_more(fk_mission *mission)
 {
     return (char *)(mission + 1) + mission->call.key.kind.len + mission->call.key.key.len;

@@ -316,13 +316,12 @@ static fk_admission shell_admit(fk_ctx *ctx, fk_shell *shell, const fk_hot *hot,
         earlier = (fk_request){ hot->body.far.earlier_origin, hot->body.far.earlier_seq };
     }
     fk_activation *a = &shell->activation;
-    fk_admission admission =
-        fk__activation_admit(a, &request, &earlier, holds ? 0 : 1, 1, answer);
+    fk_admission admission = fk__activation_admit(a, &request, &earlier, holds ? 0 : 1, 1, answer);
     if (FK_LIKELY(admission != FK_ADMIT_OVERLOADED)) return admission;
     const fk_mem *mem = &cluster->sys->mem;
     bool is_single = (hot->flags & FK_HOT_NUMBERED) == 0;
-    bool has_room = fk__activation_make_room(a, &request, is_single, hot->low,
-                                             mem->port.wall(mem->port.ctx));
+    bool has_room =
+        fk__activation_make_room(a, &request, is_single, hot->low, mem->port.wall(mem->port.ctx));
     return has_room ? FK_ADMIT_RUN : FK_ADMIT_OVERLOADED;
 }
 

@@ -8,12 +8,22 @@ enum { GRAINS_MIN = 64 };
 bool fk__placement_unbegun(const fk_placement *p, fk_grain_id *out)
 {
     for (uint32_t i = 0; i < p->grains.capacity; i++) {
-        const fk_grain *grain = p->grains.at[i];
+        const fk_grain *grain = p->grains.at[i].grain;
         if (grain == NULL || grain->phase != FK_PHASE_STOPPING || grain->pid != 0) continue;
         *out = grain->id;
         return true;
     }
     return false;
+}
+
+static void grains_put(fk_grains *grains, fk_grains_entry entry)
+{
+    FK_ASSERT(grains->count < grains->capacity);
+    uint32_t mask = grains->capacity - 1;
+    uint32_t i = fk__grains_home(grains, entry.hi);
+    while (grains->at[i].grain != NULL) i = (i + 1) & mask;
+    grains->at[i] = entry;
+    grains->count++;
 }
 
 fk_err fk__grains_reserve(fk_grains *grains, fk_mem *mem)
@@ -28,7 +38,7 @@ fk_err fk__grains_reserve(fk_grains *grains, fk_mem *mem)
     memset(memory, 0, size);
     *grains = (fk_grains){ .at = memory, .capacity = capacity };
     for (uint32_t i = 0; i < old.capacity; i++) {
-        if (old.at[i] != NULL) fk__grains_put(grains, old.at[i]);
+        if (old.at[i].grain != NULL) grains_put(grains, old.at[i]);
     }
     fk__grains_fini(&old, mem);
     return FK_OK;
@@ -36,31 +46,26 @@ fk_err fk__grains_reserve(fk_grains *grains, fk_mem *mem)
 
 void fk__grains_put(fk_grains *grains, fk_grain *grain)
 {
-    FK_ASSERT(grains->count < grains->capacity);
-    uint32_t mask = grains->capacity - 1;
-    uint32_t i = fk__grains_home(grains, grain->id);
-    while (grains->at[i] != NULL) i = (i + 1) & mask;
-    grains->at[i] = grain;
-    grains->count++;
+    grains_put(grains, (fk_grains_entry){ grain->id.hi, grain });
 }
 
 void fk__grains_remove(fk_grains *grains, const fk_grain *grain)
 {
     uint32_t mask = grains->capacity - 1;
-    uint32_t i = fk__grains_home(grains, grain->id);
-    while (grains->at[i] != grain) {
-        FK_ASSERT(grains->at[i] != NULL);
+    uint32_t i = fk__grains_home(grains, grain->id.hi);
+    while (grains->at[i].grain != grain) {
+        FK_ASSERT(grains->at[i].grain != NULL);
         i = (i + 1) & mask;
     }
     /* Whatever would not be found any more across the gap moves back. */
-    for (uint32_t j = (i + 1) & mask; grains->at[j] != NULL; j = (j + 1) & mask) {
-        uint32_t home = fk__grains_home(grains, grains->at[j]->id);
+    for (uint32_t j = (i + 1) & mask; grains->at[j].grain != NULL; j = (j + 1) & mask) {
+        uint32_t home = fk__grains_home(grains, grains->at[j].hi);
         if (((j - home) & mask) >= ((j - i) & mask)) {
             grains->at[i] = grains->at[j];
             i = j;
         }
     }
-    grains->at[i] = NULL;
+    grains->at[i] = (fk_grains_entry){ 0, NULL };
     grains->count--;
 }
 

@@ -9,9 +9,9 @@
  * be one grain. Nothing is secret here, since every machine has to find the same id.
  */
 
+#include "cluster/identity.h"
 #include "base/base.h"
 #include "core/path.h"
-#include "fraktor/placement.h"
 
 enum { IDENTITY_GRAIN = 1, IDENTITY_MEMBER = 2, IDENTITY_LAST_ROUNDS = 3 };
 
@@ -83,11 +83,9 @@ static FK_HOT fk_grain_id identity_hash(uint64_t what, fk_str first, fk_str seco
     return (fk_grain_id){ s.a ^ s.b, s.c ^ s.d };
 }
 
-/* An actor name that is spelled in one way only: without escapes. */
-static FK_HOT bool identity_is_kind(fk_str name)
+FK_HOT bool fk__name_is_plain(fk_str name)
 {
     const char *at = name.ptr;
-    if (name.len - 1 >= FK_KIND_NAME_MAX) return false; /* zero wraps */
     unsigned common = FK_SEGMENT_NAME;
     for (size_t i = 0; i < name.len; i++) common &= fk__path_class[(unsigned char)at[i]];
     if (common == 0 || at[0] == '$') return false;
@@ -97,7 +95,8 @@ static FK_HOT bool identity_is_kind(fk_str name)
 
 fk_err fk_grain_key_of(fk_str kind, fk_str key, fk_grain_key *out)
 {
-    if (!identity_is_kind(kind)) return FK_E_UNKNOWN_KIND;
+    if (kind.len - 1 >= FK_KIND_NAME_MAX) return FK_E_UNKNOWN_KIND; /* zero wraps */
+    if (!fk__name_is_plain(kind)) return FK_E_UNKNOWN_KIND;
     if (key.len - 1 >= FK_GRAIN_KEY_MAX) return FK_E_KEY; /* zero wraps */
     *out = (fk_grain_key){ kind, key, identity_hash(IDENTITY_GRAIN, kind, key) };
     return FK_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "cluster/cluster.h"
 
+#include "cluster/identity.h"
 #include "core/path.h"
 #include "core/registry.h"
 #include "core/spawn.h"
@@ -37,9 +38,10 @@ fk_str fk__grain_name(const fk_system *sys, fk_str key, fk_grain_id id,
                       char room[FK_GRAIN_NAME_ROOM])
 {
     static const char HEX[] = "0123456789abcdef";
-    bool is_plain = key.len <= 255 && key.ptr[0] != '~';
-    for (size_t i = 0; i < key.len && is_plain; i++) is_plain = key.ptr[i] != '%';
-    if (is_plain && fk_path_check_name(&sys->paths, key, NULL) == FK_OK) return key;
+    bool may_be = key.len <= 255 && key.ptr[0] != '~';
+    if (may_be && key.len <= sys->paths.segment_max && fk__name_is_plain(key)) return key;
+    may_be = may_be && !fk__segment_has_escape(key);
+    if (may_be && fk_path_check_name(&sys->paths, key, NULL) == FK_OK) return key;
     room[0] = '~';
     for (uint32_t i = 0; i < 16; i++) {
         room[1 + i] = HEX[id.hi >> (60 - 4 * i) & 15];

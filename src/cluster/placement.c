@@ -90,7 +90,7 @@ void fk_placement_destroy(fk_placement *p)
 {
     if (p == NULL) return;
     for (uint32_t i = 0; i < p->grains.capacity; i++) {
-        fk_grain *grain = p->grains.at[i];
+        fk_grain *grain = p->grains.at[i].grain;
         if (grain == NULL) continue;
         if (grain->attempt != NULL) fk__attempt_free(p, grain);
         fk__cache_free(&p->cache, grain, sizeof(*grain) + grain->key_len);

@@ -66,26 +66,32 @@ struct fk_grain {
 
 /* By id: linear probing, removal by shifting back. Duplicates can be put, and are found in any
  * order. */
+typedef struct fk_grains_entry {
+    uint64_t hi; /* of its id: others are not looked at, which would be a line of memory each */
+    fk_grain *grain;
+} fk_grains_entry;
+
 typedef struct fk_grains {
-    fk_grain **at;
+    fk_grains_entry *at;
     uint32_t count;
     uint32_t capacity; /* 0 or a power of two */
 } fk_grains;
 
 /* The id is a hash already: its high half says where to look, because the low one says which slot,
  * and grains of one slot would crowd. */
-static inline uint32_t fk__grains_home(const fk_grains *grains, fk_grain_id id)
+static inline uint32_t fk__grains_home(const fk_grains *grains, uint64_t hi)
 {
-    return (uint32_t)(id.hi ^ (id.hi >> 32)) & (grains->capacity - 1);
+    return (uint32_t)(hi ^ (hi >> 32)) & (grains->capacity - 1);
 }
 
 static inline fk_grain *fk__grains_find(const fk_grains *grains, fk_grain_id id)
 {
     if (grains->count == 0) return NULL;
     uint32_t mask = grains->capacity - 1;
-    for (uint32_t i = fk__grains_home(grains, id);; i = (i + 1) & mask) {
-        fk_grain *grain = grains->at[i];
-        if (grain == NULL || fk_grain_id_equal(grain->id, id)) return grain;
+    for (uint32_t i = fk__grains_home(grains, id.hi);; i = (i + 1) & mask) {
+        const fk_grains_entry *entry = &grains->at[i];
+        if (entry->grain == NULL) return NULL;
+        if (entry->hi == id.hi && entry->grain->id.lo == id.lo) return entry->grain;
     }
 }
 
@@ -207,9 +213,10 @@ struct fk_placement {
     uint32_t waiters;
     fk_ring due;
     fk_map attempts; /* by request id */
-    const fk_grain *resolving; /* started by the call that is being made, whose ticket is its first: */
-    bool is_resolved;          /* that one is told by what the call returns, */
-    fk_resolution resolved;    /* namely this */
+    const fk_grain
+        *resolving;         /* started by the call that is being made, whose ticket is its first: */
+    bool is_resolved;       /* that one is told by what the call returns, */
+    fk_resolution resolved; /* namely this */
 
     uint32_t slots[FK_SLOT_STATE_COUNT];
     uint32_t queued[FK_QUEUE_COUNT];

@@ -533,7 +533,7 @@ void fk__placement_passivate(fk_placement *p, fk_time now, fk_time idle_ttl)
     fk__placement_enter(p, now);
     if (!fk__placement_is_member(p)) return;
     for (uint32_t i = 0; i < p->grains.capacity; i++) {
-        fk_grain *grain = p->grains.at[i];
+        fk_grain *grain = p->grains.at[i].grain;
         if (grain == NULL || grain->phase != FK_PHASE_ACTIVE) continue;
         fk_time ttl = idle_ttl != 0 ? idle_ttl : grain->realm->idle_ttl;
         if (ttl == 0 || fk__time_add(grain->used_at, ttl) > now) continue;

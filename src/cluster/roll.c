@@ -5,11 +5,19 @@
  * by the steward, who knows. It never takes one for another: a seat's version is odd while it
  * changes, and must be the same before and after it was read. Memory never becomes anything else, so
  * whatever a slow reader follows is a seat.
+ *
+ * Chains are short and seats far apart, so the word that leads to a seat says a little about it: three
+ * bits of its id, and whether it is the last one of its chain. Whoever is not there is mostly known to
+ * be absent without looking at anybody else's seat.
  */
 
 #include "cluster/cluster.h"
 
 enum { ROLL_MIN = 256, SEATS_AT_ONCE = 64, SEATS_REST = 65536, CHAIN_MOST = 64 };
+
+#define LINK_LAST                                                                                  \
+    ((uintptr_t)1) /* nobody comes after it, which stays true as long as it is listed */
+#define LINK_TAG ((uintptr_t)14) /* of its id */
 
 typedef struct fk_seat_block {
     struct fk_seat_block *next;
@@ -155,12 +163,20 @@ static fk_word *roll_bucket(fk_roll_table *table, fk_grain_id id)
     return &table->bucket[(uint32_t)id.hi & table->mask];
 }
 
+static uintptr_t link_tag(fk_grain_id id)
+{
+    return (uintptr_t)(id.lo >> 32) &
+           LINK_TAG; /* the low bits are one slot's, and so many grains' */
+}
+
 static void roll_link(fk_roll_table *table, fk_seat *seat)
 {
     fk_word *bucket = roll_bucket(table, seat->grain);
-    fk__word_store(&seat->next, fk__word_load(bucket, FK_RELAXED), FK_RELAXED);
+    uintptr_t next = fk__word_load(bucket, FK_RELAXED);
+    uintptr_t link = (uintptr_t)seat | link_tag(seat->grain) | (next == 0 ? LINK_LAST : 0);
+    fk__word_store(&seat->next, next, FK_RELAXED);
     /* Release pairs with the acquire of readers: they see the seat as it was written. */
-    fk__word_store(bucket, (uintptr_t)seat, FK_RELEASE);
+    fk__word_store(bucket, link, FK_RELEASE);
 }
 
 static fk_err roll_grow(fk_roll *roll)
@@ -169,9 +185,10 @@ static fk_err roll_grow(fk_roll *roll)
     FK_TRY(roll_make(roll, (old->mask + 1) * 4, &table));
     table->older = old; /* readers may be in it; all of them together are a third of the newest */
     for (uint32_t i = 0; i <= old->mask; i++) {
-        fk_seat *seat = fk__word_ptr(&old->bucket[i], FK_RELAXED), *next;
-        for (; seat != NULL; seat = next) {
-            next = fk__word_ptr(&seat->next, FK_RELAXED);
+        uintptr_t link = fk__word_load(&old->bucket[i], FK_RELAXED);
+        while (link != 0) {
+            fk_seat *seat = fk__roll_seat(link);
+            link = fk__word_load(&seat->next, FK_RELAXED);
             roll_link(table, seat);
         }
     }
@@ -208,9 +225,8 @@ void fk__roll_remove(fk_roll *roll, fk_seat *seat)
     fk_roll_table *table = fk__word_ptr(&roll->table, FK_RELAXED);
     if (!seat->is_listed) return;
     fk_word *link = roll_bucket(table, seat->grain);
-    while (fk__word_load(link, FK_RELAXED) != (uintptr_t)seat) {
-        link = &((fk_seat *)fk__word_ptr(link, FK_RELAXED))->next;
-    }
+    fk_seat *at;
+    while ((at = fk__roll_follow(link)) != seat) link = &at->next;
     /* Release: as roll_link(), for what comes after it in the chain. Its own next stays: a reader may
      * be there. */
     fk__word_store(link, fk__word_load(&seat->next, FK_RELAXED), FK_RELEASE);
@@ -242,10 +258,15 @@ static bool seat_is(const fk_seat *seat, const fk_grain_key *key)
 fk_seat *fk__roll_find(const fk_roll *roll, const fk_grain_key *key, fk_ref *ref, uint32_t system)
 {
     const fk_roll_table *table = fk__word_ptr(&roll->table, FK_ACQUIRE);
-    fk_seat *seat = fk__word_ptr(&table->bucket[(uint32_t)key->id.hi & table->mask], FK_ACQUIRE);
-    for (uint32_t i = 0; seat != NULL && i < CHAIN_MOST; i++) {
+    const fk_word *from = &table->bucket[(uint32_t)key->id.hi & table->mask];
+    uintptr_t tag = link_tag(key->id);
+    for (uint32_t i = 0; i < CHAIN_MOST; i++) {
+        uintptr_t link = fk__word_load(from, FK_ACQUIRE);
+        bool is_other = (link & LINK_TAG) != tag;
+        if (link == 0 || (is_other && (link & LINK_LAST) != 0)) return NULL;
+        fk_seat *seat = fk__roll_seat(link);
         uint32_t version = fk__half_load(&seat->version, FK_ACQUIRE);
-        if ((version & 1) == 0 && seat_is(seat, key)) {
+        if (!is_other && (version & 1) == 0 && seat_is(seat, key)) {
             uint32_t slot = fk__half_load(&seat->slot, FK_ACQUIRE);
             uint32_t generation = fk__half_load(&seat->generation, FK_ACQUIRE);
             if (fk__half_load(&seat->version, FK_RELAXED) != version) return NULL;
@@ -253,7 +274,13 @@ fk_seat *fk__roll_find(const fk_roll *roll, const fk_grain_key *key, fk_ref *ref
             *ref = (fk_ref){ slot, generation, system };
             return seat;
         }
-        seat = fk__word_ptr(&seat->next, FK_ACQUIRE);
+        from = &seat->next;
     }
     return NULL;
+}
+
+void fk__roll_expect(const fk_roll *roll, fk_grain_id id)
+{
+    const fk_roll_table *table = fk__word_ptr(&roll->table, FK_RELAXED);
+    __builtin_prefetch(&table->bucket[(uint32_t)id.hi & table->mask], 1);
 }

@@ -141,10 +141,9 @@ static fk_err ensure_error(fk_err err)
 
 static void ensured_later(fk_steward *c, uint64_t request_id, fk_seat *seat, fk_err err)
 {
-    const fk_echo echo = { .kind = FK_ECHO_ENSURED,
-                           .number = request_id,
-                           .seat = seat,
-                           .err = ensure_error(err) };
+    const fk_echo echo = {
+        .kind = FK_ECHO_ENSURED, .number = request_id, .seat = seat, .err = ensure_error(err)
+    };
     fk__steward_echo(c, &echo);
 }
 
@@ -439,8 +438,8 @@ void fk__steward_sweep(fk_steward *c)
 {
     const fk_roll_table *table = fk__word_ptr(&c->cluster->roll.table, FK_RELAXED);
     for (uint32_t i = 0; i <= table->mask; i++) {
-        fk_seat *seat = fk__word_ptr(&table->bucket[i], FK_RELAXED);
-        for (; seat != NULL; seat = fk__word_ptr(&seat->next, FK_RELAXED)) sweep_one(c, seat);
+        fk_seat *seat = fk__roll_follow(&table->bucket[i]);
+        for (; seat != NULL; seat = fk__roll_follow(&seat->next)) sweep_one(c, seat);
     }
     fk_placement_passivate_idle(c->placement, c->now);
     fk_time least = FK_NEVER;

@@ -98,6 +98,7 @@ static void seat_list(fk_steward *c, const fk_resolution *at)
 static fk_err calls_resolve(void *ctx, fk_call *call, fk_time now, fk_resolution *out)
 {
     fk_steward *c = ctx;
+    fk__roll_expect(&c->cluster->roll, call->key.id);
     FK_TRY(fk_placement_resolve(c->placement, &call->key, call->ticket, now, out));
     seat_list(c, out);
     return FK_OK;

@@ -189,7 +189,8 @@ static void joined(fk_steward *c, const fk_store_job *job)
     fk_err err = op->err;
     if (op->verdict == FK_VERDICT_OK && !c->is_leaving) {
         c->incarnation = op->member.incarnation;
-        c->is_member = true; /* unless it is lost again already: the answer may have taken so long */
+        c->is_member =
+            true; /* unless it is lost again already: the answer may have taken so long */
         err = fk_placement_start_member(c->placement, fk__cluster_id(cluster), c->incarnation,
                                         c->join_asked_at, c->now);
         if (err != FK_OK) c->is_member = false;

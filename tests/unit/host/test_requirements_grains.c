@@ -269,8 +269,8 @@ TEST(a_send_that_comes_to_nothing_is_a_dead_letter)
     CHECK_U64(town_add(0, "durable", "f", 1).n, 1);
     size_t path_len;
     size_t before = letters(&path_len);
-    CHECK_OK(fk_grain_send(town[0].cluster, FK_STR("durable"), FK_STR("f"),
-                           FK_MSG_AT(town_op, &FAIL)));
+    CHECK_OK(
+        fk_grain_send(town[0].cluster, FK_STR("durable"), FK_STR("f"), FK_MSG_AT(town_op, &FAIL)));
     PEER_AWAIT(letters(&path_len) == before + 1);
     CHECK_U64(path_len, strlen("durable/f")); /* it says which grain */
     CHECK_U64(town_add(0, "durable", "f", 1).n, 2);
