@@ -334,12 +334,20 @@ void fk__desk_submit(fk_desk *desk, fk_call *call, fk_time now)
     }
     desk->count++;
     call->attempts = call->refusals = 0;
-    call->cause = FK_OK;
     if (desk_is_numbered(desk, call) && call->request.seq >= desk->seq) {
         desk->seq = call->request.seq + 1;
     }
     desk_attach(desk, call);
-    desk_try(desk, call, now);
+    if (!call->is_ours || call->returns < 2) {
+        desk_try(desk, call, now);
+        return;
+    }
+    const fk_desk_config *c = &desk->config;
+    desk_give_ticket(desk, call);
+    call->state = FK_CALL_WAITING;
+    call->authority = (fk_str){ NULL, 0 };
+    fk_time delay = desk_backoff(c->retry_min, c->retry_max, (uint16_t)(call->returns - 2));
+    desk_set_due(desk, call, fk__time_add(now, delay));
 }
 
 void fk__desk_settled(fk_desk *desk, uint64_t ticket, const fk_resolution *resolution, fk_time now)

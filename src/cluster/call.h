@@ -53,11 +53,12 @@ typedef struct fk_call {
     fk_str authority;     /* SENT: to whom; lent by the desk's ops->send, as long as it is SENT;
                                  * empty: to an activation here */
     uint64_t incarnation; /* of that member */
-    fk_err cause;         /* why it was tried again */
+    fk_err cause;         /* why it was tried again, also by whoever submits it */
     uint8_t state;        /* fk_call_state */
     uint8_t hops;
     uint16_t attempts; /* how often it was sent */
     uint16_t refusals; /* how often it had to wait */
+    uint16_t returns;  /* how often an activation has given it back: ours waits from the second on */
     bool is_ours;      /* else of another node */
 } fk_call;
 

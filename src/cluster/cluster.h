@@ -217,12 +217,15 @@ typedef struct fk_hot {
     uint32_t turn; /* the seat's */
     uint8_t flags;
     uint8_t len;
+    uint16_t why; /* fk_err: what it is given back for, if anything is wrong */
     uint32_t asker_slot, asker_generation;
     union {
         unsigned char bytes[FK_HOT_BODY];
         struct {
             fk_node *node;
             uint64_t earlier_origin, earlier_seq;
+            fk_time deadline;
+            uint64_t returns;
         } far;
     } body;
 } fk_hot;
@@ -291,6 +294,8 @@ typedef struct fk_hot_call {
     fk_ref asker;
     fk_request request, earlier;
     uint64_t low;
+    fk_time deadline; /* 0: call_timeout, from when it is given back */
+    uint16_t returns;
     uint8_t flags; /* FK_HOT_NUMBERED, FK_HOT_ACK */
 } fk_hot_call;
 FK_MUST_USE fk_err fk__hot_send(fk_local *local, const fk_hot_call *call, fk_out msg);

@@ -41,16 +41,21 @@ static void batch_keep(fk_shell *shell, fk_node *node)
     shell->batch[shell->batch_count++] = node;
 }
 
-static void batch_end(fk_ctx *ctx, fk_shell *shell, bool is_stored)
+typedef enum batch_fate { BATCH_STORED, BATCH_GIVEN_BACK, BATCH_REFUSED } batch_fate;
+
+/* err: what is told to their askers, at once or when the time of those that are given back is over. */
+static void batch_end(fk_ctx *ctx, fk_shell *shell, batch_fate fate, fk_err err)
 {
     fk_local *local = &fk__ctx_worker(ctx)->local;
     for (uint32_t i = 0; i < shell->batch_count; i++) {
         fk_node *node = shell->batch[i];
         fk_hot *hot = (fk_hot *)(void *)node->bytes;
-        if (is_stored)
-            hot_done(local, hot);
+        hot->why = (uint16_t)err;
+        if (fate == BATCH_REFUSED) fk__hot_fail(local, hot, err);
+        if (fate == BATCH_GIVEN_BACK)
+            fk__type_hot.drop(hot); /* to the steward */
         else
-            fk__type_hot.drop(hot); /* back to the steward */
+            hot_done(local, hot);
         node->flags |= FK_NODE_MOVED;
         node->flags &= (uint8_t)~FK_NODE_LIVE;
         if (&node->link != ctx->cell->head && node != ctx->node) fk__node_free(&local->cache, node);
@@ -77,7 +82,7 @@ static void shell_break(fk_ctx *ctx, fk_shell *shell, fk_verdict verdict, fk_err
 {
     fk__activation_break(&shell->activation);
     fk__tray_discard(&fk__ctx_worker(ctx)->local, &shell->tray);
-    batch_end(ctx, shell, false);
+    batch_end(ctx, shell, BATCH_GIVEN_BACK, err);
     shell->seat->verdict = verdict;
     shell->seat->why = err;
     shell->wants_end = true;
@@ -89,7 +94,7 @@ static void shell_break(fk_ctx *ctx, fk_shell *shell, fk_verdict verdict, fk_err
 static void shell_clean(fk_ctx *ctx, fk_shell *shell)
 {
     fk__tray_release(&fk__ctx_worker(ctx)->local, &shell->tray);
-    batch_end(ctx, shell, true);
+    batch_end(ctx, shell, BATCH_STORED, FK_OK);
     if (shell->wants_end) fk_stop_self(ctx);
 }
 
@@ -121,6 +126,9 @@ static void shell_stored(fk_ctx *ctx, fk_shell *shell, fk_store_job *job)
     if (!fk__activation_stored(&shell->activation, op->verdict, version)) {
         fk__word_add(&cluster->store_failures, 1, FK_RELAXED);
         shell->seat->fence_epoch = op->epoch;
+        /* It is full, or this is too much for it: trying again would change nothing. */
+        bool is_too_much = op->err == FK_E_FULL || op->err == FK_E_LIMIT;
+        if (op->verdict == FK_VERDICT_REFUSED && is_too_much) batch_end(ctx, shell, BATCH_REFUSED, FK_E_STORAGE);
         shell_break(ctx, shell, op->verdict, op->err != FK_OK ? op->err : FK_E_STORAGE);
         return;
     }
@@ -231,7 +239,7 @@ static fk_err shell_failed(fk_ctx *ctx, fk_shell *shell, fk_hot *hot, fk_err err
         hot_done(local, hot);
     }
     fk__activation_break(&shell->activation);
-    batch_end(ctx, shell, false);
+    batch_end(ctx, shell, BATCH_GIVEN_BACK, FK_OK);
     return err;
 }
 
@@ -439,7 +447,7 @@ void fk__shell_stop(fk_ctx *ctx, void *state)
         shell->breed->props.stop(ctx, fk__shell_state(shell));
     }
     fk__tray_discard(local, &shell->tray);
-    batch_end(ctx, shell, false);
+    batch_end(ctx, shell, BATCH_GIVEN_BACK, FK_OK);
     fk__shell_destroy(local, shell);
     uintptr_t first = fk__word_load(&cluster->gone, FK_RELAXED);
     do {

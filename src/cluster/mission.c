@@ -230,6 +230,7 @@ static inline void hot_fill(fk_hot *hot, const fk_hot_call *call, const fk_type 
     hot->turn = fk__half_load(&call->seat->turn, FK_RELAXED);
     hot->flags = call->flags;
     hot->len = 0;
+    hot->why = FK_OK;
     hot->asker_slot = call->asker.slot;
     hot->asker_generation = call->asker.generation;
 }
@@ -242,6 +243,8 @@ fk_err fk__hot_send_node(fk_local *local, const fk_hot_call *call, fk_node *node
     hot.body.far.node = node;
     hot.body.far.earlier_origin = call->earlier.origin;
     hot.body.far.earlier_seq = call->earlier.seq;
+    hot.body.far.deadline = call->deadline;
+    hot.body.far.returns = call->returns;
     return fk__send(local, call->ref, call->asker, (fk_out){ &fk__type_hot, &hot }, NULL);
 }
 
@@ -292,11 +295,19 @@ static fk_err hot_mission(fk_local *local, const fk_hot *hot, fk_mission **out)
     FK_TRY(fk__mission_create(local, cluster, &key, 0, &mission));
     mission->call.is_ours = true;
     mission->call.request = (fk_request){ hot->origin, hot->seq };
-    mission->call.deadline = fk__time_add(fk__system_now(local->sys), cluster->config.call_timeout);
+    /* Its time begins when it comes back for the first time: whoever made it has not read the clock. */
+    bool is_far = (hot->flags & FK_HOT_NODE) != 0;
+    fk_time deadline = is_far ? hot->body.far.deadline : 0;
+    uint64_t returns = is_far ? hot->body.far.returns : 0;
+    mission->call.deadline =
+        deadline != 0 ? deadline
+                      : fk__time_add(fk__system_now(local->sys), cluster->config.call_timeout);
+    mission->call.cause = (fk_err)hot->why;
+    mission->call.returns = (uint16_t)(returns < UINT16_MAX ? returns + 1 : returns);
     mission->asker = (fk_ref){ hot->asker_slot, hot->asker_generation,
                                hot->asker_generation != 0 ? local->system : 0 };
     mission->wants_answer = hot->asker_generation != 0;
-    fk_node *node = (hot->flags & FK_HOT_NODE) != 0
+    fk_node *node = is_far
                         ? hot->body.far.node
                         : fk__node_create(&local->cache, (fk_out){ hot->type, hot->body.bytes });
     if (node == NULL) {

@@ -60,12 +60,12 @@ fk_err fk__lease_result(fk_placement *p, const fk_placement_result *result)
 {
     fk_lease *lease = &p->lease;
     if (lease->request_id == 0 || lease->request_id != result->request_id) return FK_E_NOT_FOUND;
-    if (result->verdict == FK_VERDICT_UNKNOWN || result->err == FK_E_NOMEM) {
-        lease_try_again(p);
+    if (result->verdict == FK_VERDICT_REFUSED && result->err == FK_E_FENCED) {
+        fk__lease_lose(p, "the renewal was refused");
         return FK_OK;
     }
-    if (result->verdict != FK_VERDICT_OK) {
-        fk__lease_lose(p, "the renewal was refused");
+    if (result->verdict != FK_VERDICT_OK) { /* the store is full, or gone: the lease is as good as before */
+        lease_try_again(p);
         return FK_OK;
     }
     fk_time from = FK_SAFEGUARD(PLACEMENT_SEND_TIME) ? lease->asked_at : p->now;

@@ -179,9 +179,16 @@ fk_err fk_grain_self(const fk_ctx *ctx, fk_grain_info *out)
                             .key = { seat->key, seat->key_len },
                             .epoch = seat->epoch,
                             .version = shell->activation.version };
-    if (shell->hot != NULL && ctx->tray != NULL) {
-        out->request[0] = shell->hot->origin;
-        out->request[1] = shell->hot->seq;
+    const fk_hot *hot = ctx->tray != NULL ? shell->hot : NULL;
+    if (hot != NULL) {
+        out->request[0] = hot->origin;
+        out->request[1] = hot->seq;
+    }
+    /* One that was tried here first, and got another number when it left its node, keeps the first. */
+    bool is_far = hot != NULL && (hot->flags & FK_HOT_NODE) != 0;
+    if (is_far && hot->body.far.earlier_origin != 0) {
+        out->request[0] = hot->body.far.earlier_origin;
+        out->request[1] = hot->body.far.earlier_seq;
     }
     return FK_OK;
 }

@@ -191,7 +191,9 @@ static fk_err calls_deliver(void *ctx, fk_call *call, const fk_resolution *at)
                         .asker = mission->asker,
                         .request = call->request,
                         .earlier = call->earlier,
-                        .low = call->is_ours ? fk__desk_low(c->desk) : call->low };
+                        .low = call->is_ours ? fk__desk_low(c->desk) : call->low,
+                        .deadline = call->deadline,
+                        .returns = call->returns };
     if (is_numbered) FK_TRY(fk__mission_pack(local, mission));
     FK_TRY(fk__mission_body(local, mission, &body));
     if (is_numbered) {
@@ -277,10 +279,13 @@ static void guest_answered(fk_steward *c, fk_mission *guest, const fk_answer *an
     unsigned char *memory = NULL;
     size_t size = 0;
     fk_err err = answer->err;
-    /* The grain has given it back: it is to be sent on, with its number. */
-    if (fk__call_may_retry(err)) {
+    /* The grain has given it back: it is to be sent on, with its number. If that comes to nothing, too,
+     * its origin is to wait a while. */
+    if (fk__call_may_retry(err) && guest->call.returns == 0) {
         guest->call.state = FK_CALL_NEW;
         guest->call.due = FK_DEADLINE_INIT;
+        guest->call.returns = 1;
+        guest->call.cause = FK_OK;
         fk__desk_submit(c->desk, &guest->call, c->now);
         return;
     }

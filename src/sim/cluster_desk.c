@@ -185,6 +185,8 @@ void fk__csim_give_back(fk_csim_node *n, fk_csim_call *call)
         fk__desk_answered(n->desk, call->core.request, FK_E_STOPPING, NULL, fk__csim_local(n));
         return;
     }
+    if (call->core.returns < UINT16_MAX) call->core.returns++;
+    call->core.cause = FK_OK;
     fk__desk_submit(n->desk, &call->core, fk__csim_local(n));
 }
 

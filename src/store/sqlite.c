@@ -195,7 +195,7 @@ static void segment_apply(sqlite_store *s, fk_store_op *const *ops, size_t count
     }
     if (is_broken_by(code) && s->db != NULL) fk__sqlite_disconnect(s, !fk__sqlite_is_at_path(s));
     /* The log may be what fills the disk: what is in it goes to where it belongs. */
-    if ((code & 0xff) == SQLITE_FULL) {
+    if ((code & 0xff) == SQLITE_FULL && s->db != NULL) {
         (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     }
     if ((code & 0xff) == SQLITE_FULL && count > 1) { /* what is small may still find room */

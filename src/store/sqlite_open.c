@@ -182,14 +182,17 @@ static int boot_check(sqlite_store *s)
 }
 
 /* In a transaction that has the lock, so that of many who come at once one makes the tables. */
-static int schema_check(sqlite_store *s, const char **why)
+static int schema_check(sqlite_store *s, bool may_create, const char **why)
 {
     int64_t id = 0, version = 0, tables = 0;
     SQLITE_TRY(query(s, "PRAGMA application_id", &id, NULL, 0));
     SQLITE_TRY(query(s, "PRAGMA user_version", &version, NULL, 0));
     SQLITE_TRY(query(s, "SELECT count(*) FROM sqlite_master", &tables, NULL, 0));
-    if (tables == 0) {
+    if (tables == 0 && may_create) {
         SQLITE_TRY(exec(s, schema));
+    } else if (tables == 0) {
+        *why = "the file of the store is empty";
+        return SQLITE_NOTADB;
     } else if (id != APPLICATION_ID) {
         *why = "the file is a database of another program";
         return SQLITE_NOTADB;
@@ -214,7 +217,7 @@ static int statements_prepare(sqlite_store *s)
     return SQLITE_OK;
 }
 
-static int connection_set(sqlite_store *s, const char **why)
+static int connection_set(sqlite_store *s, bool may_create, const char **why)
 {
     struct stat st;
     if (stat(s->path, &st) != 0) return SQLITE_CANTOPEN;
@@ -230,7 +233,7 @@ static int connection_set(sqlite_store *s, const char **why)
     SQLITE_TRY(wal_set(s, why));
     SQLITE_TRY(exec(s, s->is_state ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"));
     SQLITE_TRY(exec(s, "BEGIN IMMEDIATE"));
-    int code = schema_check(s, why);
+    int code = schema_check(s, may_create, why);
     if (code == SQLITE_OK) code = exec(s, "COMMIT");
     if (code != SQLITE_OK && sqlite3_get_autocommit(s->db) == 0) (void)exec(s, "ROLLBACK");
     return code != SQLITE_OK ? code : statements_prepare(s);
@@ -243,7 +246,7 @@ int fk__sqlite_connect(sqlite_store *s, bool may_create, const char **why)
     s->own++; /* data_version begins anew */
     int code =
         sqlite3_open_v2(s->path, &s->db, flags | (may_create ? SQLITE_OPEN_CREATE : 0), NULL);
-    if (code == SQLITE_OK) code = connection_set(s, why);
+    if (code == SQLITE_OK) code = connection_set(s, may_create, why);
     if (code != SQLITE_OK) fk__sqlite_disconnect(s, false);
     return code;
 }

@@ -39,6 +39,18 @@ static void handle_op(const town_handle *h, fk_store_op *op)
         return;
     }
     bool is_store = op->verb == FK_STORE_STORE && op->record.snapshot.ptr != NULL;
+    bool is_renewal = op->verb == FK_STORE_RENEW;
+    if ((is_store || is_renewal) && atomic_load(&town_shop.is_full)) {
+        op->verdict = FK_VERDICT_REFUSED;
+        op->err = FK_E_FULL;
+        if (is_renewal) atomic_fetch_add(&town_shop.renewals_refused, 1);
+        return;
+    }
+    if (is_store && atomic_load(&town_shop.is_lossy)) {
+        op->verdict = FK_VERDICT_UNKNOWN;
+        op->err = FK_E_STORAGE;
+        return;
+    }
     if (is_store && atomic_load(&town_shop.is_held)) {
         atomic_fetch_add(&town_shop.held, 1);
         while (atomic_load(&town_shop.is_held)) test_sleep_ms(1);

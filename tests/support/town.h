@@ -69,12 +69,14 @@ typedef struct town_node {
 /* What the store does with operations; any time. */
 typedef struct town_store {
     _Atomic bool is_gone;    /* state: nothing is done, nobody knows */
+    _Atomic bool is_full;    /* STORE and RENEW are refused */
+    _Atomic bool is_lossy;   /* STORE is not done, and nobody knows */
     _Atomic bool is_held;    /* STORE waits */
     _Atomic int unsure;      /* so many STOREs are done, and the outcome is not told */
     _Atomic bool hides_view; /* VIEW is not answered */
     _Atomic int slow_ms;     /* JOIN and RENEW take that long, and then are done */
     _Atomic size_t held;     /* that wait */
-    _Atomic size_t loads, stores;
+    _Atomic size_t loads, stores, renewals_refused;
 } town_store;
 
 extern town_store town_shop;

@@ -277,6 +277,39 @@ TEST(a_send_that_comes_to_nothing_is_a_dead_letter)
     town_end();
 }
 
+TEST(a_store_that_is_full_is_a_typed_error_at_once_and_the_lease_lasts)
+{
+    town_begin();
+    town_open_all(1, USUAL);
+    CHECK_U64(town_add(0, "durable", "s", 1).n, 1);
+    CHECK_U64(town_add(0, "volatile", "v", 5).n, 5);
+    atomic_store(&town_shop.is_full, true);
+    size_t starts = atomic_load(&town_starts);
+    CHECK_ERR(ask_for(0, "s", ADD_1, FK_MINUTES(10)), FK_E_STORAGE); /* long before that */
+    CHECK(atomic_load(&town_starts) <= starts + 1);
+    PEER_AWAIT(atomic_load(&town_shop.renewals_refused) > 0);
+    atomic_store(&town_shop.is_full, false);
+    CHECK_U64(town_add(0, "durable", "s", 1).n, 2);
+    CHECK_U64(town_add(0, "volatile", "v", 1).n, 6); /* it has not been taken away */
+    town_end();
+}
+
+TEST(a_call_whose_stores_are_lost_ends_with_its_time)
+{
+    town_begin();
+    town_open_all(1, (fk_cluster_config){ .call_timeout = FK_MILLIS(500) });
+    CHECK_U64(town_add(0, "durable", "s", 1).n, 1);
+    atomic_store(&town_shop.is_lossy, true);
+    CHECK_ERR(ask_for(0, "s", ADD_1, FK_MINUTES(10)), FK_E_STORAGE);
+    PEER_AWAIT(town_stats(0).calls_open == 0);
+    size_t starts = atomic_load(&town_starts);
+    test_sleep_ms(200);
+    CHECK_U64(atomic_load(&town_starts), starts); /* nobody tries any more */
+    atomic_store(&town_shop.is_lossy, false);
+    CHECK_U64(town_add(0, "durable", "s", 1).n, 2);
+    town_end();
+}
+
 TEST(a_store_that_is_gone_is_a_typed_error_and_comes_back)
 {
     fk_grain_row row;
