@@ -152,7 +152,13 @@ FK_API FK_MUST_USE fk_err fk_grain_where(fk_cluster *cluster, fk_str kind, fk_st
 /* Grains that are active on this node. Lent. FK_E_NOMEM. */
 typedef void (*fk_grain_fn)(void *user, fk_str kind, fk_str key, fk_ref ref, uint64_t epoch);
 FK_API fk_err fk_grain_each(fk_cluster *cluster, fk_grain_fn fn, void *user);
-/* The stored row, as it is, from outside: FK_E_NOT_FOUND, FK_E_STORAGE. owner may be NULL. */
+/* Keys of that kind that have a stored state, active or not, wherever: up to limit of those behind `after`
+ * (of length 0: all), in the order of their bytes. From outside; starts nothing. FK_E_UNKNOWN_KIND (no name
+ * for a kind), FK_E_KEY, FK_E_STORAGE, FK_E_NOMEM. */
+typedef void (*fk_grain_key_fn)(void *user, fk_str key);
+FK_API FK_MUST_USE fk_err fk_grain_stored(fk_cluster *cluster, fk_str kind, fk_str after,
+                                          uint32_t limit, fk_grain_key_fn fn, void *user);
+/* The stored row, as it is, from outside: FK_E_NOT_FOUND, FK_E_STORAGE. */
 typedef struct fk_grain_row {
     uint64_t version, epoch;
     size_t snapshot_size, dedup_size;

@@ -152,6 +152,9 @@ typedef struct fk_store_provider {
 } fk_store_provider;
 
 extern FK_API const fk_store_provider fk_store_memory;
+/* For tests: in memory, of members that are known beforehand, "static:NAME?a,b,c". Others are refused
+ * (FK_E_FORBIDDEN), and nobody is taken for dead because it is silent. */
+extern FK_API const fk_store_provider fk_store_static;
 #define FK_STORE_HAS_SQLITE 1
 extern FK_API const fk_store_provider fk_store_sqlite;
 

@@ -91,7 +91,7 @@ int cli_grains(int argc, char **argv)
     if (!parse(argc, argv, &options, &code)) return code;
     if (argc - optind > 1) return cli_usage_error(argv[0], "too much: '%s'", argv[optind + 1]);
     const char *kind = optind < argc ? argv[optind] : "";
-    int len = snprintf(text, sizeof text, "grains%s%s%s", options.client.json ? " json" : "",
+    int len = snprintf(text, sizeof text, "grains %s%s%s", options.client.json ? "json" : "text",
                        kind[0] != '\0' ? " " : "", kind);
     if (len >= (int)sizeof text) return cli_usage_error(argv[0], "the kind is too long");
     return admin_print(&options.client, options.node, (fk_str){ text, (size_t)len });

@@ -127,6 +127,7 @@ static fk_err do_grains(fk_ctx *ctx, admin *self, const fk_msg *msg, const char 
     fk_err err;
     (void)self;
     bool json = take_word(&rest, "json");
+    if (!json && !take_word(&rest, "text")) return reply_err(ctx, msg, FK_E_INVALID);
     char *text = node_grains_text(fk_system_of(ctx), json, rest, &err);
     return reply_text(ctx, msg, text, err);
 }

@@ -364,7 +364,7 @@ void fk__desk_settled(fk_desk *desk, uint64_t ticket, const fk_resolution *resol
     }
 }
 
-static fk_call *desk_find(const fk_desk *desk, fk_request request)
+fk_call *fk__desk_find(const fk_desk *desk, fk_request request)
 {
     if (request.origin != desk->config.origin || (request.seq & DESK_TICKET) != 0) return NULL;
     return fk__map_get(&desk->map, request.seq);
@@ -372,7 +372,7 @@ static fk_call *desk_find(const fk_desk *desk, fk_request request)
 
 bool fk__desk_answered(fk_desk *desk, fk_request request, fk_err err, void *answer, fk_time now)
 {
-    fk_call *call = desk_find(desk, request);
+    fk_call *call = fk__desk_find(desk, request);
     if (call == NULL) return false;
     if (answer != NULL || !fk__call_may_retry(err)) {
         desk_end(desk, call, err, answer);
@@ -400,7 +400,7 @@ void fk__desk_members_changed(fk_desk *desk, bool (*has_member)(void *ctx, fk_st
 void fk__desk_cancel(fk_desk *desk, fk_request request, fk_time now)
 {
     (void)now;
-    fk_call *call = desk_find(desk, request);
+    fk_call *call = fk__desk_find(desk, request);
     if (call != NULL) desk_end(desk, call, FK_E_DEAD, NULL);
 }
 

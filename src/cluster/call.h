@@ -107,6 +107,8 @@ void fk__desk_settled(fk_desk *desk, uint64_t ticket, const fk_resolution *resol
 /* An answer to a call of ours, from wherever. False: nobody waits for it any more, and answer is still
  * the caller's. A transient err without an answer means: try again. */
 bool fk__desk_answered(fk_desk *desk, fk_request request, fk_err err, void *answer, fk_time now);
+/* A numbered call of ours; NULL: it has ended. */
+fk_call *fk__desk_find(const fk_desk *desk, fk_request request);
 /* The view has changed: calls sent to those who are gone are to be tried again now, by
  * fk__desk_tick(). has_member(id, inc). */
 void fk__desk_members_changed(fk_desk *desk, bool (*has_member)(void *ctx, fk_str id, uint64_t inc),

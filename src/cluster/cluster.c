@@ -8,7 +8,7 @@
 #include "remote/mail_room.h"
 #include "remote/office.h"
 
-static const fk_time LEAVE_TIME = FK_SECONDS(8), PEEK_TIME = FK_SECONDS(5);
+static const fk_time LEAVE_TIME = FK_SECONDS(8);
 
 fk_cluster *fk_cluster_of(fk_system *sys)
 {
@@ -103,7 +103,6 @@ static void cluster_config(fk_cluster *cluster, const fk_cluster_start *start)
     if (config->strategy == NULL) config->strategy = &fk_strategy_rendezvous;
     if (config->lease_ttl == 0) config->lease_ttl = FK_SECONDS(3);
     if (config->call_timeout == 0) config->call_timeout = FK_SECONDS(30);
-    if (config->store_timeout == 0) config->store_timeout = FK_SECONDS(5);
     memcpy(cluster->id, start->id.ptr, start->id.len);
     cluster->id_len = (uint32_t)start->id.len;
     memcpy(cluster->address, start->address.ptr, start->address.len);
@@ -282,7 +281,7 @@ static const fk_member *where_owner(const fk_cluster *cluster, const fk_view *vi
     return best;
 }
 
-static void where_text(char to[FK_MEMBER_TEXT_MAX + 1], fk_str from)
+void fk__member_text(char to[FK_MEMBER_TEXT_MAX + 1], fk_str from)
 {
     size_t len = from.len < FK_MEMBER_TEXT_MAX ? from.len : FK_MEMBER_TEXT_MAX;
     memcpy(to, from.ptr, len);
@@ -303,8 +302,8 @@ fk_err fk_grain_where(fk_cluster *cluster, fk_str kind, fk_str key, fk_grain_pla
     const fk_member *owner = where_owner(cluster, &view, &grain, out);
     fk_err err = view.version == 0 ? FK_E_NOT_READY : owner == NULL ? FK_E_UNKNOWN_KIND : FK_OK;
     if (owner != NULL) {
-        where_text(out->owner, owner->id);
-        where_text(out->address, owner->address);
+        fk__member_text(out->owner, owner->id);
+        fk__member_text(out->address, owner->address);
     }
     fk__mem_free(&cluster->sys->mem, block, size);
     const fk_seat *seat = fk__roll_find(&cluster->roll, &grain, &ref, cluster->sys->id);
@@ -364,46 +363,6 @@ fk_err fk_grain_each(fk_cluster *cluster, fk_grain_fn fn, void *user)
     }
     fk__mem_free(mem, memory, sizeof(fk_grain_copy));
     return FK_OK;
-}
-
-fk_err fk_grain_peek(fk_cluster *cluster, fk_str kind, fk_str key, fk_grain_row *out)
-{
-    fk_grain_key grain;
-    fk_store_job *job;
-    fk_ref question;
-    if (cluster == NULL || out == NULL) return FK_E_INVALID;
-    fk_system *sys = cluster->sys;
-    FK_TRY(fk__question_check(sys));
-    FK_TRY(fk_grain_key_of(kind, key, &grain));
-    FK_TRY(fk__store_job_create(sys, kind.len + key.len, &job));
-    fk_err err = fk__question_open(sys, cluster->steward, &question);
-    if (err != FK_OK) {
-        fk__store_job_destroy(job);
-        return err;
-    }
-    char *text = fk__store_job_extra(job);
-    memcpy(text, kind.ptr, kind.len);
-    memcpy(text + kind.len, key.ptr, key.len);
-    job->op.verb = FK_STORE_PEEK;
-    job->op.key = (fk_grain_key){ { text, kind.len }, { text + kind.len, key.len }, grain.id };
-    job->to = question;
-    cluster->port.submit(cluster->port.ctx, job);
-    fk_store_job_done done = { NULL };
-    fk_into into = { &fk__type_store_job_done, &done };
-    err = fk__question_await(sys, question, into, PEEK_TIME);
-    if (err != FK_OK) return err == FK_E_TIMEOUT ? FK_E_STORAGE : err;
-    done.job->is_sent = false; /* the message was taken: nobody drops it */
-    const fk_store_op *op = &done.job->op;
-    err = op->verdict == FK_VERDICT_OK ? FK_OK : op->err;
-    if (err == FK_OK) {
-        *out = (fk_grain_row){ .version = op->record.version,
-                               .epoch = op->record.fence.epoch,
-                               .snapshot_size = op->record.snapshot.len,
-                               .dedup_size = op->record.dedup.len };
-        where_text(out->holder, op->record.fence.holder);
-    }
-    fk__store_job_destroy(done.job);
-    return err;
 }
 
 fk_err fk_cluster_stats_get(fk_cluster *cluster, fk_cluster_stats *out)

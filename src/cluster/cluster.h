@@ -175,6 +175,8 @@ typedef struct fk_cluster_start {
 } fk_cluster_start;
 FK_MUST_USE fk_err fk__cluster_create(fk_system *sys, const fk_cluster_start *start,
                                       fk_cluster **out);
+/* Cut, if it is longer than any id or address can be. */
+void fk__member_text(char to[FK_MEMBER_TEXT_MAX + 1], fk_str from);
 /* The driver looks around; is_new: the store has something new. False: it could not be told, and is to
  * be told again. Any thread. */
 bool fk__cluster_changed(void *cluster, bool is_new);

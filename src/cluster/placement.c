@@ -28,7 +28,6 @@ static fk_err placement_configure(fk_placement_config *c)
     placement_number(&c->activations_max, 16777216);
     placement_number(&c->acquire_batch, 512);
     placement_number(&c->drain_batch, 64);
-    placement_number(&c->cache_capacity, 65536);
     placement_time(&c->cache_ttl, FK_MINUTES(1));
     if ((c->slots & (c->slots - 1)) != 0 || c->slots > FK_SLOTS_MAX) return FK_E_INVALID;
     if (c->acquire_batch > 4096 || c->drain_batch > 4096) return FK_E_INVALID;
@@ -80,8 +79,7 @@ fk_err fk_placement_create(const fk_placement_config *config, const fk_port *por
     p->claims_max = claims_max;
     fk__ring_init(&p->due);
     fk__ring_init(&p->errands_due);
-    fk__pids_init(&p->pids, &p->cache, c.cache_capacity != FK_CACHE_NONE ? c.cache_capacity : 0,
-                  c.cache_ttl);
+    fk__pids_init(&p->pids, &p->cache, c.cache_capacity, c.cache_ttl);
     *out = p;
     return FK_OK;
 }

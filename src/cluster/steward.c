@@ -247,6 +247,7 @@ static fk_err steward_placement(fk_steward *c, uint64_t incarnation, fk_time ask
                                       .command_timeout = config->store_timeout,
                                       .waiters_max = config->waiters_max,
                                       .activations_max = config->activations_max,
+                                      .cache_capacity = FK_PIDS_CACHED,
                                       .outcome = { .ctx = c,
                                                    .command = fk__steward_command,
                                                    .event = fk__steward_event,

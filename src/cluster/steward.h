@@ -45,12 +45,15 @@ typedef struct fk_ensuring {
 } fk_ensuring;
 
 /* Another node. */
+/* Where grains are that are not where the table says: few, and only while a view is on its way. */
+enum { FK_PIDS_CACHED = 65536 };
+
 typedef struct fk_peer_node {
     struct fk_peer_node *next;
     fk_ref steward;
     uint32_t id_len, address_len;
     uint64_t incarnation; /* that was met last by the view */
-    fk_time heard_at;     /* a call of it was answered last */
+    fk_time heard_at;     /* a call of it was answered last, or it was met */
     size_t size;
     char text[]; /* id, then address */
 } fk_peer_node;
@@ -139,6 +142,8 @@ void fk__steward_answer(fk_steward *c, const fk_answer *answer, fk_node *node);
 fk_err fk__steward_wire(fk_steward *c, fk_ref to, const fk_telegram *telegram,
                         const fk_slot_claim *claims);
 FK_MUST_USE fk_err fk__steward_peer(fk_steward *c, fk_str id, fk_str address, fk_peer_node **out);
+/* Clients that have not called for long; with_members: and members that are not in the view. */
+void fk__steward_forget_peers(fk_steward *c, bool with_members);
 void fk__steward_calls_end(fk_steward *c);
 
 /* ---- steward_events.c */

@@ -6,6 +6,8 @@
 #include "core/send.h"
 #include "fraktor/remote.h"
 
+static const fk_time PEER_FORGET = FK_MINUTES(10);
+
 static fk_mission *mission_of(fk_call *call)
 {
     return FK_CONTAINER(call, fk_mission, call);
@@ -16,6 +18,35 @@ static fk_mission *mission_of(fk_call *call)
 static bool text_is(fk_str a, fk_str b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+static bool peer_is_member(const fk_steward *c, const fk_peer_node *peer)
+{
+    fk_view view = fk_placement_view(c->placement);
+    for (uint32_t i = 0; i < view.count; i++) {
+        const fk_member *m = &view.members[i];
+        fk_str id = { peer->text, peer->id_len };
+        fk_str address = { peer->text + peer->id_len, peer->address_len };
+        if (text_is(m->id, id) && text_is(m->address, address)) return true;
+    }
+    return false;
+}
+
+void fk__steward_forget_peers(fk_steward *c, bool with_members)
+{
+    fk_peer_node **link = &c->peers;
+    while (*link != NULL) {
+        fk_peer_node *peer = *link;
+        bool is_client = peer->id_len == 0;
+        bool is_gone = is_client ? c->now - peer->heard_at > PEER_FORGET
+                                 : with_members && !peer_is_member(c, peer);
+        if (is_gone) {
+            *link = peer->next;
+            fk__mem_free(c->mem, peer, peer->size);
+        } else {
+            link = &peer->next;
+        }
+    }
 }
 
 /* A node without an id of its own, a client, is known by its address. */
@@ -32,12 +63,14 @@ fk_err fk__steward_peer(fk_steward *c, fk_str id, fk_str address, fk_peer_node *
         }
     }
     if (address.len == 0 || address.len > FK_MEMBER_TEXT_MAX) return FK_E_AUTHORITY;
+    fk__steward_forget_peers(c, false);
     size_t size = sizeof(fk_peer_node) + id.len + address.len;
     FK_TRY(fk__mem_alloc(c->mem, size, FK_SITE("node of a cluster"), &memory));
     fk_peer_node *peer = memory;
     *peer = (fk_peer_node){ .next = c->peers,
                             .id_len = (uint32_t)id.len,
                             .address_len = (uint32_t)address.len,
+                            .heard_at = c->now,
                             .size = size };
     if (id.len != 0) memcpy(peer->text, id.ptr, id.len);
     memcpy(peer->text + id.len, address.ptr, address.len);
@@ -73,6 +106,7 @@ static void wire_answer(fk_steward *c, const fk_mission *guest, fk_err err, cons
     fk_peer_node *peer;
     fk_telegram answer = { .kind = FK_TELEGRAM_ANSWER, .request = guest->call.request, .err = err };
     if (cargo != NULL) answer.cargo = *cargo;
+    if (err == FK_OK) answer.authority = fk__cluster_id(c->cluster);
     /* If it does not get there, the call comes again. */
     if (fk__steward_peer(c, (fk_str){ NULL, 0 }, guest->origin_address, &peer) != FK_OK) return;
     peer->heard_at = c->now;
@@ -356,11 +390,21 @@ static fk_err telegram_call(fk_steward *c, const fk_telegram *t)
     return FK_OK;
 }
 
+/* Another than was asked has answered: the next call goes there at once. */
+static void telegram_learn(fk_steward *c, const fk_telegram *t)
+{
+    const fk_call *call = fk__desk_find(c->desk, t->request);
+    if (call == NULL || call->state != FK_CALL_SENT || call->authority.len == 0) return;
+    if (t->authority.len == 0 || text_is(call->authority, t->authority)) return;
+    fk_placement_redirected(c->placement, &call->key, t->authority, c->now);
+}
+
 static fk_err telegram_answer(fk_steward *c, const fk_telegram *t)
 {
     fk_local *local = fk__steward_local(c);
     fk_node *node = NULL;
     fk_err err = t->err;
+    telegram_learn(c, t);
     if (err == FK_OK) {
         fk_err read = fk__cargo_open(c->cluster, local, &t->cargo, &node);
         if (read != FK_OK) err = read;

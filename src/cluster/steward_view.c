@@ -295,6 +295,7 @@ static void viewed(fk_steward *c, const fk_store_job *job)
     meet(c);
     give(c);
     fk__desk_members_changed(c->desk, view_has, c, c->now);
+    fk__steward_forget_peers(c, true); /* no call is on its way to those any more */
     fk__steward_show_members(c);
     c->sight_at = c->now;
 }

@@ -118,6 +118,7 @@ static void telegram_write(telegram_pen *pen, const fk_telegram *t, const fk_slo
         FK_ASSERT(t->request.origin != 0);
         telegram_put_request(pen, t->request);
         telegram_put(pen, t->err, 4);
+        telegram_put_text(pen, t->authority);
         telegram_put_cargo(pen, &t->cargo);
         return;
     case FK_TELEGRAM_MOVED: telegram_put_moved(pen, t, claims); return;
@@ -244,6 +245,7 @@ static fk_err telegram_take_answer(telegram_eye *eye, fk_telegram *t)
     FK_TRY(telegram_take_number(eye, &t->request));
     FK_TRY(telegram_take(eye, 4, &err));
     t->err = telegram_known_err(err);
+    FK_TRY(telegram_take_text(eye, 0, FK_MEMBER_TEXT_MAX, &t->authority));
     return telegram_take_cargo(eye, &t->cargo);
 }
 

@@ -34,6 +34,7 @@ typedef struct fk_telegram {
     uint8_t hops;         /* CALL */
     bool wants_answer;    /* CALL */
     fk_err err;           /* ANSWER */
+    fk_str authority;     /* ANSWER: id of the member whose grain has answered, or empty */
     fk_str reply_to;      /* CALL: address of its origin */
     fk_str grain_kind;    /* CALL, MOVED */
     fk_str key;           /* CALL */

@@ -12,7 +12,7 @@
 #include "host/placement_driver.h"
 #include "remote/driver.h"
 
-static const fk_time JOIN_TIME = FK_SECONDS(10), LEASE_LEAST = FK_MILLIS(200),
+static const fk_time LEASE_LEAST = FK_MILLIS(200),
                      POLL_LEAST = FK_MILLIS(20);
 
 typedef struct joining {
@@ -66,6 +66,7 @@ static fk_err join_config(joining *j, const fk_cluster_config *config)
         return join_fail(j, FK_E_INVALID, "lease_ttl must be at least 200 ms");
     }
     if (c->call_timeout < 0 || c->store_timeout < 0 || c->poll_every < 0) return FK_E_INVALID;
+    if (c->store_timeout == 0) c->store_timeout = FK_SECONDS(5);
     if (c->weight == 0) c->weight = 100;
     if (c->strategy == NULL) c->strategy = &fk_strategy_rendezvous;
     if (c->poll_every == 0) c->poll_every = c->lease_ttl / 30;
@@ -93,7 +94,7 @@ static fk_err join_store(joining *j)
     job->op.strategy = c->strategy->name;
     job->op.slots = c->slots;
     j->asked_at = fk__system_now(j->sys);
-    fk_err err = fk__placement_driver_do(j->driver, job, JOIN_TIME);
+    fk_err err = fk__placement_driver_do(j->driver, job, c->store_timeout);
     if (err != FK_OK) {
         return join_fail(j, err == FK_E_TIMEOUT ? FK_E_STORAGE : err, "the store does not answer");
     }

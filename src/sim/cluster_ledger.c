@@ -313,8 +313,7 @@ static void check_bounds(fk_csim_node *n)
     fk_placement_snapshot shot;
     fk_placement_snapshot_get(n->placement, &shot);
     const fk_csim_plan *p = &w->plan;
-    uint32_t cached_max = p->cache_capacity == FK_CACHE_NONE ? 0 : p->cache_capacity;
-    bool is_cache_full = p->cache_capacity != 0 && shot.cached > cached_max;
+    bool is_cache_full = shot.cached > p->cache_capacity;
     bool is_crowded = p->waiters_max != 0 && shot.waiters > p->waiters_max * p->keys;
     if (is_cache_full || is_crowded) {
         fk__csim_fail("I18", "n%u has %u waiters and %u pids", (unsigned)n->index, shot.waiters,

@@ -88,7 +88,7 @@ static void draw_limits(fk_csim_plan *p)
     static const uint32_t BATCH[] = { 0, 1, 2, 5 };
     p->acquire_batch = BATCH[below(4)];
     p->drain_batch = BATCH[below(4)];
-    p->cache_capacity = one_in(4) ? FK_CACHE_NONE : one_in(3) ? between(1, 3) : 0;
+    p->cache_capacity = one_in(4) ? 0 : one_in(3) ? between(1, 3) : 65536;
     p->command_timeout = FK_MILLIS(between(800, 5000));
     p->op_timeout = FK_MILLIS(between(300, 1500));
     p->view_every = FK_MILLIS(between(20, 700));

@@ -156,6 +156,17 @@ TEST(faults_file_that_is_replaced_by_another)
     kit_end();
 }
 
+TEST(faults_file_that_is_empty)
+{
+    begin_with_state();
+    kit_clean();
+    FILE *file = fopen(disk_path, "w");
+    CHECK(file != NULL && fclose(file) == 0);
+    CHECK_UNKNOWN(kit_peek(k.b, "a"), FK_E_CORRUPT); /* that is no answer to whether there was one */
+    CHECK_UNKNOWN(kit_member(k.a, FK_STORE_RENEW, "n1", 1), FK_E_CORRUPT);
+    kit_end();
+}
+
 TEST(faults_row_that_is_damaged)
 {
     begin_with_state();

@@ -22,11 +22,15 @@ typedef struct town_handle {
     fk_store store; /* first */
     fk_store *inner;
     bool is_state;
+    int node;
 } town_handle;
+
+static int town_opening; /* whose store is opened */
 
 static void handle_op(const town_handle *h, fk_store_op *op)
 {
-    bool is_hidden = op->verb == FK_STORE_VIEW && atomic_load(&town_shop.hides_view);
+    bool is_blind = atomic_load(&town_shop.hides_view) || atomic_load(&town_shop.blind) == h->node;
+    bool is_hidden = op->verb == FK_STORE_VIEW && is_blind;
     if ((h->is_state && atomic_load(&town_shop.is_gone)) || is_hidden) {
         op->verdict = FK_VERDICT_UNKNOWN;
         op->err = FK_E_STORAGE;
@@ -103,6 +107,7 @@ static fk_err handle_open(void *user, fk_str rest, bool is_state, const fk_port 
     }
     h->store.ops = &OPS;
     h->is_state = is_state;
+    h->node = town_opening;
     *out = &h->store;
     return FK_OK;
 }
@@ -285,6 +290,10 @@ void town_begin(void)
     snprintf(town_url, sizeof(town_url), "town:%u", ++number);
     atomic_store(&town_shop.is_gone, false);
     atomic_store(&town_shop.slow_ms, 0);
+    atomic_store(&town_shop.blind, -1);
+    atomic_store(&town_shop.is_full, false);
+    atomic_store(&town_shop.is_lossy, false);
+    atomic_store(&town_shop.renewals_refused, 0);
     atomic_store(&town_shop.is_held, false);
     atomic_store(&town_shop.unsure, 0);
     atomic_store(&town_shop.hides_view, false);
@@ -353,6 +362,7 @@ void town_open(int i, fk_cluster_config config)
     if (config.call_timeout != 0) own.call_timeout = config.call_timeout;
     if (config.store_timeout != 0) own.store_timeout = config.store_timeout;
     town_slots = own.slots;
+    town_opening = i;
     CHECK_OK(fk_cluster_join(town[i].r.sys, &own, &town[i].cluster));
     if (!config.client) town_kinds(i);
     CHECK_OK(fk_cluster_await_ready(town[i].cluster, FK_SECONDS(30)));

@@ -74,6 +74,7 @@ typedef struct town_store {
     _Atomic bool is_held;    /* STORE waits */
     _Atomic int unsure;      /* so many STOREs are done, and the outcome is not told */
     _Atomic bool hides_view; /* VIEW is not answered */
+    _Atomic int blind;       /* nor to that node; -1: none */
     _Atomic int slow_ms;     /* JOIN and RENEW take that long, and then are done */
     _Atomic size_t held;     /* that wait */
     _Atomic size_t loads, stores, renewals_refused;

@@ -23,7 +23,7 @@ static char found(fk_grain_key key)
 
 TEST(cache_remembers_a_redirect_and_says_nothing)
 {
-    fk_grain_key key = begin((fk_placement_config){ 0 });
+    fk_grain_key key = begin((fk_placement_config){ .cache_capacity = 100 });
     CHECK(found(key) == 'b');
     CHECK_U64(placing_happened(&s, FK_PLACEMENT_RESOLVED), 1);
     fk_placement_redirected(s.p, &key, FK_STR("a"), s.now);
@@ -43,7 +43,7 @@ TEST(cache_remembers_a_redirect_and_says_nothing)
 
 TEST(cache_forgets_after_a_while)
 {
-    fk_grain_key key = begin((fk_placement_config){ .cache_ttl = FK_SECONDS(2) });
+    fk_grain_key key = begin((fk_placement_config){ .cache_capacity = 100, .cache_ttl = FK_SECONDS(2) });
     fk_placement_redirected(s.p, &key, FK_STR("a"), s.now);
     CHECK_U64(fk_placement_next_deadline(s.p), s.now + FK_SECONDS(2));
     s.now += FK_SECONDS(2) - 1;
@@ -76,7 +76,7 @@ TEST(cache_gives_up_the_least_recently_used)
 
 TEST(cache_goes_with_its_member)
 {
-    fk_grain_key key = begin((fk_placement_config){ 0 });
+    fk_grain_key key = begin((fk_placement_config){ .cache_capacity = 100 });
     fk_placement_redirected(s.p, &key, FK_STR("a"), s.now);
     CHECK_OK(placing_view(&s, 2, "b"));
     CHECK_STR(placing_last(&s, FK_PLACEMENT_CACHE_DROPPED)->reason, "member left");
@@ -86,7 +86,7 @@ TEST(cache_goes_with_its_member)
 
 TEST(cache_goes_when_the_table_says_the_same)
 {
-    fk_grain_key key = begin((fk_placement_config){ 0 });
+    fk_grain_key key = begin((fk_placement_config){ .cache_capacity = 100 });
     fk_placement_redirected(s.p, &key, FK_STR("a"), s.now);
     CHECK_OK(placing_view(&s, 2, "a"));
     CHECK_STR(placing_last(&s, FK_PLACEMENT_CACHE_DROPPED)->reason, "view");
@@ -96,7 +96,7 @@ TEST(cache_goes_when_the_table_says_the_same)
 
 TEST(cache_can_be_none)
 {
-    fk_grain_key key = begin((fk_placement_config){ .cache_capacity = FK_CACHE_NONE });
+    fk_grain_key key = begin((fk_placement_config){ 0 });
     fk_placement_redirected(s.p, &key, FK_STR("a"), s.now);
     CHECK_U64(placing_snapshot(&s).cached, 0);
     CHECK(found(key) == 'b');

@@ -28,10 +28,11 @@ static void on_settled(void *ctx, uint64_t ticket, const fk_resolution *resoluti
 static void begin(uint32_t events_max)
 {
     rig_init(&r);
-    fk_lookup_config config = {
-        .placement = { .slots = 1, .outcome = { .command = on_command, .settled = on_settled } },
-        .events_max = events_max
-    };
+    fk_lookup_config config = { .placement = { .slots = 1,
+                                               .cache_capacity = 100,
+                                               .outcome = { .command = on_command,
+                                                            .settled = on_settled } },
+                                .events_max = events_max };
     CHECK_OK(fk_lookup_create(&config, &r.port, &lookup));
 }
 

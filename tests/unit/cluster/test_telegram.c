@@ -38,6 +38,7 @@ static void check_same(const fk_telegram *a, const fk_telegram *b)
     CHECK_U64(a->hops, b->hops);
     CHECK_U64(a->wants_answer, b->wants_answer);
     CHECK_ERR(a->err, b->err);
+    CHECK(is_same(a->authority, b->authority));
     CHECK(is_same(a->reply_to, b->reply_to));
     CHECK(is_same(a->grain_kind, b->grain_kind));
     CHECK(is_same(a->key, b->key));
@@ -113,6 +114,7 @@ static fk_telegram an_answer(void)
                           .view = 9,
                           .request = { 1, 2 },
                           .err = FK_E_FENCED,
+                          .authority = FK_STR("b"),
                           .cargo = { -5, FK_STR(""), FK_STR("") } };
 }
 
@@ -140,6 +142,7 @@ TEST(telegram_round_trips)
     t = an_answer();
     check_round_trip(&t);
     t.err = FK_OK;
+    t.authority = (fk_str){ NULL, 0 };
     t.cargo = (fk_cargo){ INT32_MIN, FK_STR("m"), FK_STR("an answer") };
     check_round_trip(&t);
     t = a_move(0);
@@ -157,6 +160,7 @@ TEST(telegram_has_these_bytes)
                                             1,    0,    0,    0,    0, 0, 0, 0,         /* origin */
                                             2,    0,    0,    0,    0, 0, 0, 0,         /* seq */
                                             58,   0,    0,    0,                        /* err */
+                                            1,    0,    'b',                            /* authority */
                                             0xfb, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0 }; /* cargo */
     static const unsigned char NEWS[] = { 1, 4, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1 };
     fk_telegram t = an_answer();

@@ -90,6 +90,29 @@ TEST(become_and_stash_are_not_for_grains)
     town_end();
 }
 
+/* A client whose view is old asks who drains, who passes the call on. */
+TEST(who_answers_is_remembered_until_the_view_is_new)
+{
+    char key[32];
+    town_begin();
+    town_open_all(2, USUAL);
+    town_open(2, (fk_cluster_config){ .client = true });
+    town_key("durable", 1, 0, key);
+    CHECK_U64(town_add(2, "durable", key, 1).node, 1);
+    atomic_store(&town_shop.blind, 2);
+    CHECK_OK(fk_cluster_drain(town[1].cluster));
+    PEER_AWAIT(town_stats(1).placement.slots_held == 0);
+    CHECK_U64(town_add(2, "durable", key, 1).node, 0);
+    uint64_t arrived = town_stats(1).arrived;
+    CHECK(arrived > 0);
+    PEER_AWAIT(town_happened(2, FK_PLACEMENT_CACHE_PUT, NULL) == 1);
+    CHECK_U64(town_add(2, "durable", key, 1).n, 3);
+    CHECK_U64(town_stats(1).arrived, arrived); /* not by who drains, this time */
+    atomic_store(&town_shop.blind, -1);
+    PEER_AWAIT(town_stats(2).placement.cached == 0);
+    town_end();
+}
+
 /* ---- keys ------------------------------------------------------------------------------------------------ */
 
 static int64_t add_to(int i, fk_str key, int64_t by)
@@ -538,9 +561,17 @@ static void see_member(void *user, const fk_member *member, bool is_self)
     *selves += is_self ? 100 : 1;
 }
 
+static void note_key(void *user, fk_str key)
+{
+    char *keys = user;
+    CHECK_U64(key.len, 1);
+    strncat(keys, key.ptr, 1);
+}
+
 TEST(looking_touches_nothing)
 {
     fk_grain_row row;
+    char keys[32] = "";
     seen s = { 0, 0 };
     size_t members = 0;
     town_begin();
@@ -559,6 +590,14 @@ TEST(looking_touches_nothing)
         CHECK_U64(row.snapshot_size, sizeof(int64_t));
         CHECK_STR(row.holder, owner);
     }
+    fk_cluster *from = town[1].cluster; /* from anywhere, of all nodes */
+    CHECK_OK(fk_grain_stored(from, FK_STR("durable"), FK_STR(""), 4, note_key, keys));
+    CHECK_OK(fk_grain_stored(from, FK_STR("durable"), FK_STR("d"), 100, note_key, keys));
+    CHECK_STR(keys, "abcdefghij");
+    CHECK_OK(fk_grain_stored(from, FK_STR("brief"), FK_STR(""), 9, note_key, keys));
+    CHECK_U64(strlen(keys), 10);
+    CHECK_ERR(fk_grain_stored(from, FK_STR("a/b"), FK_STR(""), 9, note_key, keys),
+              FK_E_UNKNOWN_KIND);
     CHECK_OK(fk_cluster_members(town[0].cluster, see_member, &members));
     CHECK_U64(members, 101);
     CHECK_U64(atomic_load(&town_starts), 10);
