@@ -361,6 +361,9 @@ void town_open(int i, fk_cluster_config config)
     if (config.lease_ttl != 0) own.lease_ttl = config.lease_ttl;
     if (config.call_timeout != 0) own.call_timeout = config.call_timeout;
     if (config.store_timeout != 0) own.store_timeout = config.store_timeout;
+    own.weight = config.weight;
+    own.waiters_max = config.waiters_max;
+    own.activations_max = config.activations_max;
     town_slots = own.slots;
     town_opening = i;
     CHECK_OK(fk_cluster_join(town[i].r.sys, &own, &town[i].cluster));

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The settings of fk_cluster_config that others see: the strategy's name, limits, the weight. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "support/town.h"
+
+static const fk_cluster_config USUAL = { .lease_ttl = 0 };
+
+TEST(a_cluster_has_one_strategy)
+{
+    const fk_strategy_ops same_by_another_name = { "other", fk_strategy_rendezvous.build,
+                                                   fk_strategy_rendezvous.add,
+                                                   fk_strategy_rendezvous.remove };
+    const char *why = "";
+    town_begin();
+    town_open_all(1, USUAL);
+    town_system(1);
+    fk_cluster_config config = town_config(1);
+    config.strategy = &same_by_another_name;
+    config.why = &why;
+    CHECK_ERR(fk_cluster_join(town[1].r.sys, &config, &town[1].cluster), FK_E_MISMATCH);
+    CHECK(strstr(why, "strategy") != NULL);
+    config.strategy = &fk_strategy_rendezvous;
+    CHECK_OK(fk_cluster_join(town[1].r.sys, &config, &town[1].cluster));
+    town_end();
+}
+
+/* ---- limits ---------------------------------------------------------------------------------------------- */
+
+static _Atomic size_t answered, overloaded, others;
+
+static fk_err asker(fk_ctx *ctx, void *state, const fk_msg *msg)
+{
+    const num *count = FK_AS(num, msg);
+    const fk_answer *answer = FK_AS(fk_answer, msg);
+    (void)state;
+    for (uint64_t i = 0; count != NULL && i < count->n; i++) {
+        CHECK_OK(fk_grain_ask(ctx, FK_STR("durable"), FK_STR("popular"),
+                              FK_MSG(town_op, TOWN_ADD, 1, FK_REF_NONE), i, FK_SECONDS(30)));
+    }
+    if (answer == NULL) return FK_OK;
+    if (answer->err == FK_OK)
+        atomic_fetch_add(&answered, 1);
+    else if (answer->err == FK_E_OVERLOADED)
+        atomic_fetch_add(&overloaded, 1);
+    else
+        atomic_fetch_add(&others, 1);
+    return FK_OK;
+}
+
+/* Its row is there, so it starts with a store of it, which is held. */
+TEST(more_than_waiters_max_are_told_that_it_is_too_much)
+{
+    enum { WAITERS = 4, CALLS = 10 };
+    town_total total;
+    fk_ref ref;
+    town_begin();
+    town_open_all(1, (fk_cluster_config){ .waiters_max = WAITERS });
+    atomic_store(&answered, 0);
+    atomic_store(&overloaded, 0);
+    atomic_store(&others, 0);
+    CHECK_OK(fk_spawn(town[0].r.sys, FK_STR("asker"), &(fk_props){ .receive = asker }, &ref));
+    CHECK_U64(town_add(0, "durable", "popular", 1).n, 1);
+    CHECK_ERR(town_ask(0, "durable", "popular", (town_op){ .verb = TOWN_FAIL }, &total),
+              FK_E_FAILED);
+    PEER_AWAIT(atomic_load(&town_stops) == 1);
+    atomic_store(&town_shop.is_held, true);
+    CHECK_OK(fk_send(town[0].r.sys, ref, FK_MSG(num, CALLS)));
+    PEER_AWAIT(atomic_load(&overloaded) + atomic_load(&others) == CALLS - WAITERS);
+    CHECK_U64(atomic_load(&others), 0);
+    atomic_store(&town_shop.is_held, false);
+    PEER_AWAIT(atomic_load(&answered) == WAITERS);
+    CHECK_U64(town_add(0, "durable", "popular", 0).n, 1 + WAITERS);
+    town_end();
+}
+
+TEST(more_than_activations_max_are_not_started)
+{
+    enum { MOST = 3 };
+    char key[2] = "a";
+    town_total total;
+    town_begin();
+    town_open_all(1, (fk_cluster_config){ .activations_max = MOST });
+    for (int i = 0; i < MOST; i++, key[0]++) CHECK_U64(town_add(0, "volatile", key, 1).n, 1);
+    CHECK_ERR(town_ask(0, "volatile", key, (town_op){ .verb = TOWN_ADD, .arg = 1 }, &total),
+              FK_E_OVERLOADED);
+    CHECK_U64(town_add(0, "volatile", "a", 1).n, 2); /* those that are there go on */
+    CHECK_OK(town_ask(0, "volatile", "a", (town_op){ .verb = TOWN_DELETE }, &total));
+    PEER_AWAIT(atomic_load(&town_stops) == 1);
+    PEER_AWAIT(town_ask(0, "volatile", key, (town_op){ .verb = TOWN_ADD, .arg = 1 }, &total) ==
+               FK_OK);
+    town_end();
+}
+
+/* ---- weight ------------------------------------------------------------------------------------------------ */
+
+TEST(a_member_of_three_times_the_weight_has_three_times_the_slots)
+{
+    char key[32];
+    size_t of_b = 0;
+    town_begin();
+    town_open(0, (fk_cluster_config){ .weight = 100 });
+    town_open(1, (fk_cluster_config){ .weight = 300 });
+    town_settle(2);
+    uint32_t a = town_stats(0).placement.slots_held, b = town_stats(1).placement.slots_held;
+    CHECK_U64(a + b, 3 * 64);
+    CHECK(b > (a + b) * 66 / 100);
+    CHECK(b < (a + b) * 84 / 100);
+    for (int k = 0; k < 400; k++) {
+        snprintf(key, sizeof(key), "key-%d", k);
+        of_b += strcmp(town_where(0, "durable", key).owner, "b") == 0;
+    }
+    CHECK(of_b > 400 * 60 / 100);
+    CHECK(of_b < 400 * 90 / 100);
+    town_end();
+}
