@@ -263,3 +263,47 @@ TEST(strategy_lock_and_storage_boundaries)
         placing_end_all(&s);
     }
 }
+
+TEST(strategy_an_activation_is_used_again)
+{
+    placing_begin(&s, (fk_placement_config){ 0 });
+    placing_member(&s);
+    CHECK_OK(placing_view(&s, 2, "ab"));
+    placing_grant_all(&s);
+    fk_grain_key key = placing_key_of(&s, "account", "a", 0);
+    uint64_t pid = placing_activate(&s, key);
+    size_t commands = s.commands;
+    for (uint64_t ticket = 1; ticket <= 10; ticket++) {
+        CHECK_OK(placing_resolve(&s, key, ticket));
+        CHECK(s.got.locality == FK_LOCALITY_LOCAL);
+        CHECK_U64(s.got.pid, pid);
+    }
+    CHECK_U64(s.commands, commands);
+    CHECK_U64(placing_happened(&s, FK_PLACEMENT_ACTIVATED), 1);
+    CHECK_OK(placing_view(&s, 3, "a")); /* the other goes, and it stays */
+    CHECK_OK(placing_resolve(&s, key, 11));
+    CHECK_U64(s.got.pid, pid);
+    CHECK_U64(placing_said(&s, FK_COMMAND_ENSURE_ACTIVATION), 1);
+    placing_end_all(&s);
+}
+
+TEST(strategy_a_topology_update_is_reflected)
+{
+    placing_begin(&s, (fk_placement_config){ 0 });
+    CHECK_OK(fk_placement_start_client(s.p, s.now));
+    CHECK_OK(placing_view(&s, 1, "a"));
+    fk_grain_key key = placing_key("account", "1");
+    CHECK_OK(placing_resolve(&s, key, 1));
+    CHECK(s.got.authority.ptr[0] == 'a');
+    CHECK_OK(placing_view(&s, 2, "b"));
+    CHECK_OK(placing_resolve(&s, key, 2));
+    CHECK(s.got.authority.ptr[0] == 'b');
+    CHECK_U64(placing_happened(&s, FK_PLACEMENT_TOPOLOGY), 2);
+    CHECK_U64(placing_snapshot(&s).view_version, 2);
+    CHECK_OK(placing_view(&s, 1, "a")); /* one that comes late changes nothing */
+    CHECK_OK(placing_resolve(&s, key, 3));
+    CHECK(s.got.authority.ptr[0] == 'b');
+    CHECK_U64(placing_happened(&s, FK_PLACEMENT_TOPOLOGY), 2);
+    CHECK_U64(placing_snapshot(&s).members, 1);
+    placing_end_all(&s);
+}
