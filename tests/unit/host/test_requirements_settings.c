@@ -116,3 +116,61 @@ TEST(a_member_of_three_times_the_weight_has_three_times_the_slots)
     CHECK(of_b < 400 * 90 / 100);
     town_end();
 }
+
+/* ---- defects that others have had: see tests/unit/cluster/test_placement_defects.c ---------------------------- */
+
+static fk_err add_within(fk_time timeout)
+{
+    town_total total;
+    return fk_grain_ask_wait(town[0].cluster, FK_STR("durable"), FK_STR("t"),
+                             FK_MSG(town_op, TOWN_ADD, 1, FK_REF_NONE), FK_INTO(town_total, &total),
+                             timeout);
+}
+
+static void *release_later(void *arg)
+{
+    test_sleep_ms(*(unsigned *)arg);
+    atomic_store(&town_shop.is_held, false);
+    return NULL;
+}
+
+/* A short call beside a long one: neither has the other's time. */
+TEST(defect_12_the_timeout_of_one_call_is_its_own)
+{
+    unsigned ms = 600;
+    pthread_t thread;
+    town_begin();
+    town_open_all(1, (fk_cluster_config){ .call_timeout = FK_MILLIS(50) });
+    CHECK_OK(add_within(FK_SECONDS(30)));
+    atomic_store(&town_shop.is_held, true);
+    int64_t begin = test_clock();
+    CHECK_ERR(add_within(FK_MILLIS(100)), FK_E_TIMEOUT);
+    CHECK(test_clock() - begin >= FK_MILLIS(100));
+    CHECK(pthread_create(&thread, NULL, release_later, &ms) == 0);
+    CHECK_OK(add_within(FK_SECONDS(30))); /* after twelve times the others' */
+    pthread_join(thread, NULL);
+    town_end();
+}
+
+TEST(defect_13_names_of_clusters_are_whole)
+{
+    static const char *const URLS[TOWN_MAX] = { "town:a", "town:ab", "town:a" };
+    town_begin();
+    for (int i = 0; i < TOWN_MAX; i++) {
+        town_system(i);
+        fk_cluster_config config = town_config(i);
+        config.store = URLS[i];
+        CHECK_OK(fk_cluster_join(town[i].r.sys, &config, &town[i].cluster));
+        town_kinds(i);
+        CHECK_OK(fk_cluster_await_ready(town[i].cluster, FK_SECONDS(30)));
+    }
+    PEER_AWAIT(town_where(0, "durable", "x").members == 2);
+    PEER_AWAIT(town_where(2, "durable", "x").members == 2);
+    PEER_AWAIT(town_stats(1).placement.slots_held == 3 * 64); /* nobody to share with */
+    CHECK_U64(town_where(1, "durable", "x").members, 1);
+    CHECK_U64(town_add(0, "durable", "x", 1).n, 1);
+    CHECK_U64(town_add(2, "durable", "x", 1).n, 2);
+    CHECK_ERR(fk_grain_peek(town[1].cluster, FK_STR("durable"), FK_STR("x"), &(fk_grain_row){ 0 }),
+              FK_E_NOT_FOUND);
+    town_end();
+}
