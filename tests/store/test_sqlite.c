@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "store/disk.h"
 #include "store/kit.h"
@@ -24,6 +25,20 @@ TEST(sqlite_rows_of_another_boot_are_expired)
     kit_end();
 }
 
+/* The file has whole milliseconds, of a clock that is cut to them: 64 joins at any part of one. */
+TEST(sqlite_leases_are_not_shorter_than_asked_for)
+{
+    kit_begin();
+    for (int i = 0; i < 64; i++) {
+        struct timespec t;
+        CHECK(clock_gettime(CLOCK_BOOTTIME, &t) == 0);
+        CHECK_DONE(kit_join(k.a, "n1", KIT_TTL));
+        fk_time ends = FK_MILLIS(disk_query("SELECT max(expires_at) FROM member"));
+        CHECK(ends >= FK_SECONDS(t.tv_sec) + t.tv_nsec + FK_MILLIS(KIT_TTL));
+    }
+    kit_end();
+}
+
 TEST(sqlite_tombstones_are_purged_after_an_hour)
 {
     kit_begin();
@@ -38,6 +53,35 @@ TEST(sqlite_tombstones_are_purged_after_an_hour)
     disk_tamper("UPDATE grain SET removed = removed - 20000");
     CHECK_DONE(kit_join(k.a, "n1", KIT_TTL));
     CHECK_U64(disk_query("SELECT count(*) FROM grain"), 0);
+    kit_end();
+}
+
+TEST(sqlite_tombstones_that_are_used_again_are_none)
+{
+    kit_begin();
+    fk_fence f = kit_fence(5, "n1", 1);
+    CHECK_DONE(kit_load(k.a, "used", f));
+    CHECK_DONE(kit_put(k.a, "used", f, 0, "s"));
+    CHECK_DONE(kit_remove(k.a, "used", f, 1));
+    CHECK_DONE(kit_load(k.a, "used", f)); /* by the same activation */
+    disk_tamper("UPDATE grain SET removed = removed - 7200000 WHERE removed <> 0");
+    CHECK_DONE(kit_join(k.a, "n1", KIT_TTL));
+    CHECK_REFUSED(kit_load(k.a, "used", kit_fence(4, "n1", 1)), FK_E_FENCED);
+    CHECK_DONE(kit_put(k.a, "used", f, 0, "t"));
+    kit_end();
+}
+
+TEST(sqlite_a_row_under_another_key_is_damaged)
+{
+    kit_begin();
+    fk_fence f = kit_fence(5, "n1", 1);
+    CHECK_DONE(kit_load(k.a, "mine", f));
+    CHECK_DONE(kit_put(k.a, "mine", f, 0, "s"));
+    disk_tamper("UPDATE grain SET key = CAST('theirs' AS BLOB)");
+    CHECK_REFUSED(kit_peek(k.a, "theirs"), FK_E_CORRUPT);
+    CHECK_REFUSED(kit_load(k.a, "theirs", f), FK_E_CORRUPT);
+    disk_tamper("UPDATE grain SET key = CAST('mine' AS BLOB)");
+    CHECK_DONE(kit_load(k.a, "mine", f));
     kit_end();
 }
 
