@@ -60,8 +60,8 @@ typedef struct fk_cluster_config {
 
 /* Opens the store and joins. One cluster for a system, which needs an address (remoting.enabled) to
  * be more than a cluster of one. Fails with FK_E_INVALID, FK_E_UNSUPPORTED (no such store),
- * FK_E_STORAGE, FK_E_TIMEOUT (it cannot be opened, does not answer), FK_E_MISMATCH (the cluster has another strategy
- * or number of slots), FK_E_IDENTITY_SETUP (the system is in a cluster already), FK_E_STOPPING,
+ * FK_E_STORAGE, FK_E_TIMEOUT, FK_E_CORRUPT, FK_E_FULL (it cannot be opened, does not answer, is no store, is full),
+ * FK_E_MISMATCH (the cluster has another strategy or number of slots), FK_E_FORBIDDEN (not a member of a static one), FK_E_IDENTITY_SETUP (the system is in a cluster already), FK_E_STOPPING,
  * FK_E_NOMEM, FK_E_LIMIT, FK_E_OS. The cluster is there as long as the system. */
 FK_API FK_MUST_USE fk_err fk_cluster_join(fk_system *sys, const fk_cluster_config *config,
                                           fk_cluster **out);
@@ -106,7 +106,7 @@ FK_API FK_MUST_USE fk_err fk_kind_register(fk_cluster *cluster, fk_str name, con
  * FK_E_NOT_READY, FK_E_LOCK_DENIED, FK_E_CORRUPT, FK_E_FENCED, FK_E_CONFLICT, FK_E_NOMEM, FK_E_LIMIT (larger
  * than a frame); where nobody asked, a dead letter says it. */
 
-/* Inside receive. The grain sees this actor as sender. */
+/* Inside receive. A grain on the same node sees this actor as sender; one elsewhere sees nobody. */
 FK_API fk_err fk_grain_tell(fk_ctx *ctx, fk_str kind, fk_str key, fk_out msg);
 /* An fk_answer with that id comes, as with fk_ask(). */
 FK_API fk_err fk_grain_ask(fk_ctx *ctx, fk_str kind, fk_str key, fk_out msg, uint64_t id,
@@ -139,10 +139,10 @@ typedef struct fk_grain_place {
     char address[FK_MEMBER_TEXT_MAX + 1];
     uint32_t slot, slots;
     uint64_t view_version;
-    bool is_here;     /* it is active on this node */
-    bool is_held;     /* this node holds the slot */
+    bool is_here;     /* it is active on this node ... */
+    bool is_held;     /* ... so that this node holds the slot, under ... */
     fk_ref ref;       /* if it is here */
-    uint64_t epoch;   /* if it is held here */
+    uint64_t epoch;   /* ... this epoch */
     uint32_t members; /* that could own it */
 } fk_grain_place;
 

@@ -283,11 +283,9 @@ typedef struct fk_placement_config {
     uint32_t activations_max; /* active or on their way; 0: 16,777,216 */
     uint32_t acquire_batch;   /* slots in one TryAcquire; 0: 512; <= 4096 */
     uint32_t drain_batch;     /* slots that are drained at a time; 0: 64; <= 4096 */
-    uint32_t
-        cache_capacity; /* pids of others that are remembered, the last used first; 0: none */
-    fk_time cache_ttl;  /* 0: 1 min */
+    uint32_t cache_capacity;  /* pids of others that are remembered, the last used first; 0: none */
+    fk_time cache_ttl;        /* 0: 1 min */
 } fk_placement_config;
-
 
 typedef struct fk_placement fk_placement;
 

@@ -104,9 +104,9 @@ static fk_err run_volatile(bench_run *run, fk_cluster **cluster)
     const fk_props props = { .receive = cell_receive, .state_size = sizeof cell, .init = &cell };
     const fk_kind kind = { .size = sizeof kind, .props = &props, .idle_ttl = FK_NEVER };
     /* A lease that outlasts the run on any machine: losing it is not what is measured. */
-    const fk_cluster_config config = { .size = sizeof config,
-                                       .store = "memory:",
-                                       .lease_ttl = FK_SECONDS(60) };
+    const fk_cluster_config config = {
+        .size = sizeof config, .store = "memory:", .lease_ttl = FK_SECONDS(60)
+    };
     if (err == FK_OK) err = fk_cluster_join(run->sys, &config, cluster);
     if (err == FK_OK) err = fk_kind_register(*cluster, FK_STR("cell"), &kind);
     if (err == FK_OK) err = activate_ready(*cluster);

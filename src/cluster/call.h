@@ -58,8 +58,8 @@ typedef struct fk_call {
     uint8_t hops;
     uint16_t attempts; /* how often it was sent */
     uint16_t refusals; /* how often it had to wait */
-    uint16_t returns;  /* how often an activation has given it back: ours waits from the second on */
-    bool is_ours;      /* else of another node */
+    uint16_t returns; /* how often an activation has given it back: ours waits from the second on */
+    bool is_ours;     /* else of another node */
 } fk_call;
 
 typedef struct fk_desk_ops {

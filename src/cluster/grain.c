@@ -128,7 +128,8 @@ static void shell_stored(fk_ctx *ctx, fk_shell *shell, fk_store_job *job)
         shell->seat->fence_epoch = op->epoch;
         /* It is full, or this is too much for it: trying again would change nothing. */
         bool is_too_much = op->err == FK_E_FULL || op->err == FK_E_LIMIT;
-        if (op->verdict == FK_VERDICT_REFUSED && is_too_much) batch_end(ctx, shell, BATCH_REFUSED, FK_E_STORAGE);
+        if (op->verdict == FK_VERDICT_REFUSED && is_too_much)
+            batch_end(ctx, shell, BATCH_REFUSED, FK_E_STORAGE);
         shell_break(ctx, shell, op->verdict, op->err != FK_OK ? op->err : FK_E_STORAGE);
         return;
     }
@@ -325,7 +326,7 @@ static fk_admission shell_admit(fk_ctx *ctx, fk_shell *shell, const fk_hot *hot,
     }
     fk_activation *a = &shell->activation;
     fk_admission admission = fk__activation_admit(a, &request, &earlier, holds ? 0 : 1, 1, answer);
-    if (FK_LIKELY(admission != FK_ADMIT_OVERLOADED)) return admission;
+    if (hot == NULL || FK_LIKELY(admission != FK_ADMIT_OVERLOADED)) return admission;
     const fk_mem *mem = &cluster->sys->mem;
     bool is_single = (hot->flags & FK_HOT_NUMBERED) == 0;
     bool has_room =

@@ -20,7 +20,7 @@ fk_err fk__mission_create(fk_local *local, fk_cluster *cluster, const fk_grain_k
 {
     size_t size = sizeof(fk_mission) + key->kind.len + key->key.len + more;
     fk_mission *mission = fk__cache_alloc(&local->cache, size, FK_SITE("call of a grain"));
-    if (mission == NULL) return local->cache.err;
+    if (mission == NULL) return local->cache.err == FK_E_LIMIT ? FK_E_LIMIT : FK_E_NOMEM;
     memset(mission, 0, sizeof(*mission));
     char *text = (char *)(mission + 1);
     memcpy(text, key->kind.ptr, key->kind.len);
@@ -307,9 +307,8 @@ static fk_err hot_mission(fk_local *local, const fk_hot *hot, fk_mission **out)
     mission->asker = (fk_ref){ hot->asker_slot, hot->asker_generation,
                                hot->asker_generation != 0 ? local->system : 0 };
     mission->wants_answer = hot->asker_generation != 0;
-    fk_node *node = is_far
-                        ? hot->body.far.node
-                        : fk__node_create(&local->cache, (fk_out){ hot->type, hot->body.bytes });
+    fk_node *node = is_far ? hot->body.far.node
+                           : fk__node_create(&local->cache, (fk_out){ hot->type, hot->body.bytes });
     if (node == NULL) {
         fk__mission_destroy(local, mission);
         return FK_E_NOMEM;

@@ -64,7 +64,8 @@ fk_err fk__lease_result(fk_placement *p, const fk_placement_result *result)
         fk__lease_lose(p, "the renewal was refused");
         return FK_OK;
     }
-    if (result->verdict != FK_VERDICT_OK) { /* the store is full, or gone: the lease is as good as before */
+    if (result->verdict !=
+        FK_VERDICT_OK) { /* the store is full, or gone: the lease is as good as before */
         lease_try_again(p);
         return FK_OK;
     }

@@ -12,8 +12,7 @@
 #include "host/placement_driver.h"
 #include "remote/driver.h"
 
-static const fk_time LEASE_LEAST = FK_MILLIS(200),
-                     POLL_LEAST = FK_MILLIS(20);
+static const fk_time LEASE_LEAST = FK_MILLIS(200), POLL_LEAST = FK_MILLIS(20);
 
 typedef struct joining {
     fk_system *sys;

@@ -4,7 +4,7 @@
 #include "store/store.h"
 
 static const fk_store_provider *const built_in[] = { &fk_store_memory, &fk_store_sqlite,
-                                                    &fk_store_static };
+                                                     &fk_store_static };
 
 enum { SCHEME_MAX = 32 };
 

@@ -206,6 +206,7 @@ static void run_lookup(const plan *p)
     const fk_lookup_config config = {
         .placement = { .size = sizeof(fk_placement_config),
                        .slots = 16,
+                       .cache_capacity = 16,
                        .outcome = { .command = on_command } },
     };
     (void)p;
@@ -234,6 +235,12 @@ static void run_lookup(const plan *p)
     } else {
         CHECK_ERR(err, FK_E_NOMEM);
     }
+    fk_store *store;
+    err = fk_store_open(FK_STR("static:sweep?one,two"), NULL, true, &r.port, &store, NULL);
+    if (err == FK_OK)
+        store->ops->close(store);
+    else
+        CHECK_ERR(err, FK_E_NOMEM);
     rig_check_empty(&r);
 }
 

@@ -162,7 +162,8 @@ TEST(faults_file_that_is_empty)
     kit_clean();
     FILE *file = fopen(disk_path, "w");
     CHECK(file != NULL && fclose(file) == 0);
-    CHECK_UNKNOWN(kit_peek(k.b, "a"), FK_E_CORRUPT); /* that is no answer to whether there was one */
+    CHECK_UNKNOWN(kit_peek(k.b, "a"),
+                  FK_E_CORRUPT); /* that is no answer to whether there was one */
     CHECK_UNKNOWN(kit_member(k.a, FK_STORE_RENEW, "n1", 1), FK_E_CORRUPT);
     kit_end();
 }

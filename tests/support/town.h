@@ -22,7 +22,7 @@ typedef enum town_verb {
     TOWN_NAP,    /* arg milliseconds, then adds 1 */
     TOWN_BECOME, /* the answer's .n is an error */
     TOWN_STASH,
-    TOWN_REPORT, /* adds arg and tells the actor in .to */
+    TOWN_REPORT,  /* adds arg and tells the actor in .to */
     TOWN_REQUEST, /* .n: of fk_grain_self(), its request's first number */
     TOWN_BULK     /* adds 1, and answers with arg bytes */
 } town_verb;

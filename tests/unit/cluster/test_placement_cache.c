@@ -43,7 +43,8 @@ TEST(cache_remembers_a_redirect_and_says_nothing)
 
 TEST(cache_forgets_after_a_while)
 {
-    fk_grain_key key = begin((fk_placement_config){ .cache_capacity = 100, .cache_ttl = FK_SECONDS(2) });
+    fk_grain_key key =
+        begin((fk_placement_config){ .cache_capacity = 100, .cache_ttl = FK_SECONDS(2) });
     fk_placement_redirected(s.p, &key, FK_STR("a"), s.now);
     CHECK_U64(fk_placement_next_deadline(s.p), s.now + FK_SECONDS(2));
     s.now += FK_SECONDS(2) - 1;

@@ -156,11 +156,11 @@ TEST(telegram_round_trips)
 TEST(telegram_has_these_bytes)
 {
     static const unsigned char ANSWER[] = { 1,    2,    0,    0,    9, 0, 0, 0, 0, 0,
-                                            0,    0,                                    /* header */
-                                            1,    0,    0,    0,    0, 0, 0, 0,         /* origin */
-                                            2,    0,    0,    0,    0, 0, 0, 0,         /* seq */
-                                            58,   0,    0,    0,                        /* err */
-                                            1,    0,    'b',                            /* authority */
+                                            0,    0,                            /* header */
+                                            1,    0,    0,    0,    0, 0, 0, 0, /* origin */
+                                            2,    0,    0,    0,    0, 0, 0, 0, /* seq */
+                                            58,   0,    0,    0,                /* err */
+                                            1,    0,    'b',                    /* authority */
                                             0xfb, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0 }; /* cargo */
     static const unsigned char NEWS[] = { 1, 4, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1 };
     fk_telegram t = an_answer();
