@@ -305,9 +305,8 @@ TEST(defect_10_who_does_not_own_a_key_does_not_activate_it)
     CHECK_U64(placing_said(&s, FK_COMMAND_LOAD_ACTIVATION), 0);
     CHECK_U64(placing_said(&s, FK_COMMAND_ENSURE_ACTIVATION), 0);
     CHECK_OK(placing_view(&s, 6, "a"));
-    CHECK_ERR(placing_resolve(&s, key, 6), FK_E_PENDING); /* it is its now */
-    CHECK_U64(placing_said(&s, FK_COMMAND_ENSURE_ACTIVATION),
-              0); /* and not before the lock says so */
+    CHECK_ERR(placing_resolve(&s, key, 6), FK_E_PENDING);         /* it is its now */
+    CHECK_U64(placing_said(&s, FK_COMMAND_ENSURE_ACTIVATION), 0); /* the lock says when */
     placing_grant_all(&s);
     CHECK_OK(placing_ok(&s, FK_COMMAND_LOAD_ACTIVATION));
     CHECK_U64(placing_said(&s, FK_COMMAND_ENSURE_ACTIVATION), 1);

@@ -136,8 +136,7 @@ TEST(what_a_timers_turn_changes_is_stored)
     town_open_all(1, USUAL);
     clock_kinds(0);
     CHECK_OK(clock_ask(0, "clock", (clock_op){ CLOCK_WIND, 1 }, &ticks));
-    PEER_AWAIT(atomic_load(&clock_ticks) ==
-               1); /* looked at by nobody: a call would store it, too */
+    PEER_AWAIT(atomic_load(&clock_ticks) == 1); /* by nobody's call, which would store it, too */
     CHECK_ERR(clock_ask(0, "clock", (clock_op){ .verb = CLOCK_FAIL }, &ticks), FK_E_FAILED);
     CHECK_U64(clock_read("clock"), 1); /* as the row has it */
     town_end();
@@ -174,8 +173,8 @@ TEST(what_is_called_all_the_time_is_not_idle)
         before = town_happened(0, FK_PLACEMENT_PASSIVATED, NULL);
     } while (!is_called_often());
     CHECK_U64(town_happened(0, FK_PLACEMENT_PASSIVATED, NULL), before);
-    PEER_AWAIT(town_happened(0, FK_PLACEMENT_PASSIVATED, "often/hall") ==
-               before + 1); /* now it is */
+    /* Now it is. */
+    PEER_AWAIT(town_happened(0, FK_PLACEMENT_PASSIVATED, "often/hall") == before + 1);
     town_end();
 }
 
@@ -302,8 +301,8 @@ static fk_err read_with(size_t stored, size_t state)
     town_open_all(2, USUAL);
     CHECK_OK(fk_kind_register(town[1].cluster, FK_STR("sized"),
                               &(fk_kind){ .props = &small, .durable = true }));
-    CHECK_OK(
-        clock_ask(1, "sized", (clock_op){ CLOCK_WIND, 0 }, &ticks)); /* it alone knows the kind */
+    /* It alone knows the kind. */
+    CHECK_OK(clock_ask(1, "sized", (clock_op){ CLOCK_WIND, 0 }, &ticks));
     PEER_AWAIT(atomic_load(&clock_ticks) == 1);
     CHECK_OK(clock_ask(1, "sized", (clock_op){ .verb = CLOCK_READ }, &ticks)); /* and is stored */
     CHECK_U64(ticks, 1);
