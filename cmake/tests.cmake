@@ -9,7 +9,7 @@ set(FK_CHECKS ${PROJECT_SOURCE_DIR}/tests/checks)
 
 # Those that listen or start nodes run one at a time: ports are given to the next who asks, and a node
 # that still tries to reach the one before it there would speak to a stranger.
-set(FK_PORT_TESTS "^(net_|unit_host_.*(remote|cluster|grains)|stress_remote|stress_cluster|oom_|\
+set(FK_PORT_TESTS "^(net_|unit_host_.*(remote|cluster|grains|turns|settings)|stress_remote|stress_cluster|oom_|\
 first_hour_1[6789]$|cli_.*remote|cli_.*cluster|cli_demo|example_1[1-5]_)")
 
 # fk_add_test(<name> [FAST] [TIMEOUT s] COMMAND ...)

@@ -31,6 +31,9 @@ typedef struct fk_site {
     int line;
 } fk_site;
 
+#define FK_CYCLES_NEAR UINT64_C(65536)
+#define FK_CYCLES_TIME ((fk_time)100000) /* nanoseconds: a counter makes 0.66 GHz at least */
+
 typedef struct fk_port {
     uint32_t size;  /* sizeof(fk_port): lets the table grow */
     uint32_t align; /* what alloc guarantees for requests that are a multiple of it; 0: 16 bytes.
@@ -59,6 +62,10 @@ typedef struct fk_port {
     /* A number that differs between threads that run at once, as far as possible: it spreads
      * outside senders over memory pools. NULL: all the same. */
     uint32_t (*thread)(void *ctx);
+    /* A counter that is cheaper to read than now() and goes on whatever happens to the thread or the
+     * machine: two readings of one thread that are less than FK_CYCLES_NEAR apart were made within
+     * FK_CYCLES_TIME. Who replaces now() replaces it, too. NULL: the clock is read each time. */
+    uint64_t (*cycles)(void *ctx);
     /* For tests: asked before each allocation; false makes it fail. */
     bool (*admit)(void *ctx, const fk_site *site, size_t size);
 } fk_port;

@@ -155,11 +155,11 @@ static inline uintptr_t fk__lease_of(fk_time at)
 }
 
 /* Turns may begin. Modulo the width of a word, which is good for weeks. */
-static inline bool fk__lease_holds(const fk_cluster *cluster, fk_time now)
+static inline bool fk__lease_holds(const fk_cluster *cluster, fk_local *local)
 {
     /* Acquire: pairs with the steward's release. An old value is smaller, and so safe. */
     uintptr_t until = fk__word_load(&cluster->lease_ms, FK_ACQUIRE);
-    return (intptr_t)(until - fk__lease_of(now)) > 0;
+    return (intptr_t)(until - fk__lease_of(fk__now_bound(local))) > 0;
 }
 
 /* ---- cluster.c */

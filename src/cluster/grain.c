@@ -315,7 +315,7 @@ static fk_admission shell_admit(fk_ctx *ctx, fk_shell *shell, const fk_hot *hot,
 {
     const fk_cluster *cluster = shell->seat->cluster;
     fk_request request = { 0, 0 }, earlier = { 0, 0 };
-    bool holds = fk__lease_holds(cluster, fk_now(ctx));
+    bool holds = fk__lease_holds(cluster, &fk__ctx_worker(ctx)->local);
     bool is_closing = fk__half_load(&shell->seat->is_closing, FK_RELAXED) != 0;
     if (hot != NULL && (is_closing || shell->wants_end || shell->wants_removal)) {
         return FK_ADMIT_BACK;
@@ -425,7 +425,8 @@ fk_err fk__shell_receive(fk_ctx *ctx, void *state, const fk_msg *msg)
     }
     if (FK_LIKELY(msg->type == &fk__type_hot)) {
         fk_hot *hot = (fk_hot *)(void *)ctx->node->bytes;
-        if (shell_is_quick(shell, hot) && fk__lease_holds(shell->seat->cluster, fk_now(ctx))) {
+        if (shell_is_quick(shell, hot) &&
+            fk__lease_holds(shell->seat->cluster, &fk__ctx_worker(ctx)->local)) {
             return shell_quick(ctx, shell, hot);
         }
         err = shell_call(ctx, shell, hot);

@@ -181,6 +181,8 @@ struct fk_local {
     fk_half busy;    /* of an outside one: lent to a thread */
     bool is_waiting; /* which sends a question, and waits for the answer next */
     uint64_t uid_next, uid_end;
+    uint64_t cycles;             /* of a worker: when it last read the clock for ... */
+    fk_time now_bound;           /* ... fk__now_bound() */
     const fk_props *props_last;  /* interned last: most spawns repeat */
     struct fk_promise *promises; /* at hand for the next question */
     /* Counters of this thread, written by it alone, read by fk_stats_get(). */

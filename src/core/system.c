@@ -32,6 +32,13 @@ fk_time fk__system_now(const fk_system *sys)
     return sys->mem.port.now(sys->mem.port.ctx);
 }
 
+/* The counter is read before the clock: all that is near it is within FK_CYCLES_TIME of that clock. */
+FK_COLD void fk__now_bound_set(fk_local *local, uint64_t cycles)
+{
+    local->cycles = cycles;
+    local->now_bound = fk__time_add(fk__system_now(local->sys), FK_CYCLES_TIME);
+}
+
 static fk_err port_check(const fk_port *port)
 {
     bool complete = port->alloc != NULL && port->now != NULL && port->random != NULL &&

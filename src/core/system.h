@@ -162,6 +162,19 @@ void fk__system_destroy(fk_system *sys);
 void fk__system_check(const fk_system *sys);
 
 fk_time fk__system_now(const fk_system *sys);
+void fk__now_bound_set(fk_local *local, uint64_t cycles);
+
+/* It is not later than that, and FK_CYCLES_TIME earlier at most. For a worker that has to know before
+ * each turn that a deadline is not over, with the clock read once in many turns. */
+static inline fk_time fk__now_bound(fk_local *local)
+{
+    const fk_port *port = &local->sys->mem.port;
+    if (port->cycles == NULL) return port->now(port->ctx);
+    uint64_t cycles = port->cycles(port->ctx);
+    /* One that goes back is far away, too. */
+    if (FK_UNLIKELY(cycles - local->cycles >= FK_CYCLES_NEAR)) fk__now_bound_set(local, cycles);
+    return local->now_bound;
+}
 
 static inline void fk__system_wake(fk_system *sys, uint32_t worker)
 {

@@ -22,6 +22,8 @@ fk_err fk__worker_create(fk_system *sys, uint32_t id, bool pinned, fk_worker **o
     worker->source = pinned ? &worker->inbox : &sys->dispatch.inject;
     worker->is_alone = !pinned && sys->dispatch.workers == 1;
     worker->now = worker->window = fk__system_now(sys);
+    const fk_port *port = &sys->mem.port;
+    if (port->cycles != NULL) worker->local.cycles = port->cycles(port->ctx) - FK_CYCLES_NEAR;
     worker->wheel_next = FK_NEVER;
     fk__wheel_init(&worker->wheel, worker->now);
     fk_err err = fk__obituaries_create(worker);

@@ -74,6 +74,13 @@ static fk_time port_now(void *ctx)
     return sim->now;
 }
 
+/* One a nanosecond. */
+static uint64_t port_cycles(void *ctx)
+{
+    const fk_sim *sim = ctx;
+    return (uint64_t)sim->now;
+}
+
 /* For people: the simulation begins with the year 2000. */
 static fk_time port_wall(void *ctx)
 {
@@ -182,4 +189,5 @@ void fk__sim_port_init(fk_sim *sim)
     sim->port.wait = port_wait;
     sim->port.notify = port_notify;
     sim->port.thread = port_thread;
+    sim->port.cycles = port_cycles;
 }

@@ -54,6 +54,7 @@ int main(void)
 {
     fk_port port = fk_host_port();
     port.now = clock_now;
+    port.cycles = NULL;
     fk_system_config config = {
         .name = "hello", .workers = FK_WORKERS_NONE, .port = &port, .on_dead_letter = on_dead_letter
     };

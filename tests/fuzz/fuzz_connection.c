@@ -133,6 +133,7 @@ static void begin(void)
     fk_port port = host;
     port.alloc = count_alloc;
     port.now = time_now;
+    port.cycles = NULL;
     port.random = same_random;
     config.port = &port;
     config.remoting = remoting;

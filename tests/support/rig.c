@@ -42,6 +42,12 @@ static fk_time rig_now(void *ctx)
     return r->is_real_time ? r->host.now(r->host.ctx) : atomic_load(&r->now);
 }
 
+static uint64_t rig_cycles(void *ctx)
+{
+    rig *r = ctx;
+    return r->is_real_time ? r->host.cycles(r->host.ctx) : (uint64_t)atomic_load(&r->now);
+}
+
 void rig_init(rig *r)
 {
     memset(r, 0, sizeof(*r));
@@ -51,6 +57,7 @@ void rig_init(rig *r)
     r->port.ctx = r;
     r->port.alloc = rig_alloc;
     r->port.now = rig_now;
+    if (r->host.cycles != NULL) r->port.cycles = rig_cycles;
     r->port.admit = rig_admit;
     atomic_store(&r->now, FK_SECONDS(1000));
 }
