@@ -31,7 +31,7 @@ function(fk_add_test name)
         set_tests_properties(${name} PROPERTIES RESOURCE_LOCK ports)
     endif()
     # They measure time, or race against it: nobody runs beside them.
-    if(name MATCHES "^stress_(retirement|cluster)")
+    if(name MATCHES "^(stress_(retirement|cluster)|first_hour_19$)")
         set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
     endif()
 endfunction()

@@ -17,8 +17,8 @@
  * which fault.
  *
  * A grain fails like any actor; then it ends, what it did in that turn is forgotten, whoever asked gets
- * FK_E_FAILED, and the next call reads its last stored state. fk_become() and fk_stash() are not for
- * grains (FK_E_UNSUPPORTED).
+ * FK_E_FAILED, and the next call reads its last stored state; but what a volatile one had said before
+ * it failed is said. fk_become() and fk_stash() are not for grains (FK_E_UNSUPPORTED).
  *
  * Messages that go to other nodes need a codec (fraktor/codec.h), and so do answers that are to be
  * remembered across nodes.

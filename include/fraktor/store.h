@@ -35,7 +35,7 @@ typedef struct fk_record {
     X(RENEW, "renew")       /* .member's id and incarnation, .ttl */                               \
     X(UPDATE, "update")     /* .member: kinds, weight, status */                                   \
     X(LEAVE, "leave")       /* .member's id and incarnation: its lease ends, its slots are free */ \
-    X(VIEW, "view")         /* .version: the one that is known */                                  \
+    X(VIEW, "view")         /* .version: the one that is known; .strategy and .slots, or NULL */   \
     X(ACQUIRE, "acquire")   /* .member's id and incarnation, .kind, .claims */                     \
     X(TRANSFER, "transfer") /* the same, to .to */                                                 \
     X(RELEASE, "release")   /* the same */                                                         \
@@ -69,7 +69,8 @@ FK_API const char *fk_store_verb_name(fk_store_verb verb);
  *   LEAVE     OK also when it is gone already.
  *   VIEW      .version: the newest. When it is another than was known, .view is filled, and lies in
  *             memory from room(). Members that are DOWN are not listed, and of one id only the
- *             newest incarnation, if that is not DOWN. Ids are in order.
+ *             newest incarnation, if that is not DOWN. Ids are in order. FK_E_MISMATCH as JOIN when
+ *             .strategy is given, and somebody has joined.
  *   ACQUIRE   for each claim: its epoch, greater than any that slot ever had; the one it has when the
  *             member holds it already; or 0 and the holder, whose lease is not over. FK_E_FENCED: the
  *             member's own lease is over; nothing was acquired.

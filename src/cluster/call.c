@@ -191,6 +191,12 @@ static void desk_count(uint16_t *times)
 /* It could not be done. is_transient: it may be later. */
 static void desk_refused(fk_desk *desk, fk_call *call, fk_err err, bool is_transient, fk_time now)
 {
+    /* Who waited at an activation already is not sent away because all of those want to wait for the next
+     * at once. Its origin knows that of FK_E_FULL. */
+    if (err == FK_E_OVERLOADED && call->returns > 0) {
+        err = FK_E_FULL;
+        is_transient = true;
+    }
     if (!call->is_ours || !is_transient) {
         desk_end(desk, call, err, NULL);
         return;
@@ -326,7 +332,9 @@ void fk__desk_submit(fk_desk *desk, fk_call *call, fk_time now)
 {
     const fk_desk_ops *ops = &desk->config.ops;
     fk_err err = desk->over;
-    if (err == FK_OK && desk->count >= desk->config.calls_max) err = FK_E_OVERLOADED;
+    /* Those that come back were taken on already. */
+    bool is_new = call->returns == 0;
+    if (err == FK_OK && is_new && desk->count >= desk->config.calls_max) err = FK_E_OVERLOADED;
     if (err == FK_OK) err = desk_reserve(desk);
     if (err != FK_OK) {
         ops->finish(ops->ctx, call, err, NULL);

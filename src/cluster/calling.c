@@ -125,8 +125,10 @@ fk_err fk_grain_ask(fk_ctx *ctx, fk_str kind, fk_str key, fk_out msg, uint64_t i
     }
     call.wants_answer = true;
     call.timeout = timeout;
-    err = ctx->tray == NULL || ctx->tray->is_direct ? calling_send(local, &call, msg)
-                                                    : calling_later(ctx, &call, msg);
+    if (timeout <= 0) err = FK_E_TIMEOUT; /* over before it is sent, as with fk_ask() */
+    if (err == FK_OK)
+        err = ctx->tray == NULL || ctx->tray->is_direct ? calling_send(local, &call, msg)
+                                                        : calling_later(ctx, &call, msg);
     if (err == FK_OK) return FK_OK;
     fk__out_drop(&local->cache, msg);
     fk__ask_end(local, call.asker, err); /* the answer says it */

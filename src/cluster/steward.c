@@ -63,6 +63,16 @@ void fk__steward_echo(fk_steward *c, const fk_echo *echo)
     c->echoes[c->echo_first + c->echo_count++] = *echo;
 }
 
+/* A grain that has just begun is stopped with its system: that is no failure of the grain, and there
+ * are other nodes. */
+static void settled(fk_steward *c, const fk_echo *echo)
+{
+    fk_resolution resolution = echo->resolution;
+    bool is_ending = fk__half_load(&c->cluster->sys->stopping, FK_RELAXED) == FK_SPAWN_STOPPING;
+    if (resolution.err == FK_E_ACTIVATION && is_ending) resolution.err = FK_E_STOPPING;
+    fk__desk_settled(c->desk, echo->number, &resolution, c->now);
+}
+
 static void echo_tell(fk_steward *c, const fk_echo *echo)
 {
     fk_placement_result result = { .kind = FK_COMMAND_ENSURE_ACTIVATION,
@@ -70,7 +80,7 @@ static void echo_tell(fk_steward *c, const fk_echo *echo)
                                    .err = echo->err,
                                    .pid = (uint64_t)(uintptr_t)echo->seat };
     switch (echo->kind) {
-    case FK_ECHO_SETTLED: fk__desk_settled(c->desk, echo->number, &echo->resolution, c->now); break;
+    case FK_ECHO_SETTLED: settled(c, echo); break;
     case FK_ECHO_ENSURED:
         if (echo->err != FK_OK) result.verdict = FK_VERDICT_REFUSED;
         (void)fk_placement_handle_result(c->placement, &result, c->now);

@@ -134,9 +134,17 @@ static void seat_give_up(fk_steward *c, fk_seat *seat)
     fk__mem_unlock(c->mem, &c->cluster->lock);
 }
 
+/* What is no fault of the grain is said as it is: another node may do better, or this one later. */
 static fk_err ensure_error(fk_err err)
 {
-    return err == FK_OK || err == FK_E_CORRUPT || err == FK_E_NOMEM ? err : FK_E_ACTIVATION;
+    switch (err) {
+    case FK_OK:
+    case FK_E_CORRUPT:
+    case FK_E_NOMEM:
+    case FK_E_STOPPING: return err;
+    case FK_E_LIMIT: return FK_E_OVERLOADED; /* of actors, or of memory */
+    default: return FK_E_ACTIVATION;
+    }
 }
 
 static void ensured_later(fk_steward *c, uint64_t request_id, fk_seat *seat, fk_err err)

@@ -85,6 +85,8 @@ static void want_view(fk_steward *c)
     c->view_at = fk__time_add(c->now, VIEW_RETRY);
     if (fk__steward_job(c, FK_STORE_VIEW, 0, &job) != FK_OK) return;
     job->op.version = fk_placement_view(c->placement).version;
+    job->op.strategy = c->cluster->config.strategy->name;
+    job->op.slots = c->cluster->config.slots;
     c->is_view_asked = true;
     c->is_news = false;
     c->view_at = FK_NEVER;
@@ -280,6 +282,10 @@ static void viewed(fk_steward *c, const fk_store_job *job)
     c->is_view_asked = false;
     if (op->verdict != FK_VERDICT_OK || c->is_news) {
         c->view_at = op->verdict == FK_VERDICT_OK ? c->now : fk__time_add(c->now, VIEW_RETRY);
+    }
+    if (op->err == FK_E_MISMATCH &&
+        op->verdict == FK_VERDICT_REFUSED) { /* a client was there first */
+        fk__steward_say(c, FK_LEVEL_ERROR, "no view", op->err, op->reason);
     }
     if (op->verdict != FK_VERDICT_OK || op->view.version == 0) return;
     if (op->view.version <= fk_placement_view(c->placement).version) {

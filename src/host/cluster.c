@@ -11,6 +11,7 @@
 #include "host/host.h"
 #include "host/placement_driver.h"
 #include "remote/driver.h"
+#include "store/store.h"
 
 static const fk_time LEASE_LEAST = FK_MILLIS(200), POLL_LEAST = FK_MILLIS(20);
 
@@ -73,12 +74,27 @@ static fk_err join_config(joining *j, const fk_cluster_config *config)
     return join_names(j, config->id);
 }
 
+/* Whatever else is wrong with the store, a client goes on trying. */
+static fk_err join_client(joining *j)
+{
+    const fk_cluster_config *c = &j->config;
+    fk_store_job *job;
+    FK_TRY(fk__store_job_create(j->sys, 0, &job));
+    job->op.verb = FK_STORE_VIEW;
+    job->op.strategy = c->strategy->name;
+    job->op.slots = c->slots;
+    if (fk__placement_driver_do(j->driver, job, c->store_timeout) != FK_OK) return FK_OK;
+    bool is_other = job->op.verdict == FK_VERDICT_REFUSED && job->op.err == FK_E_MISMATCH;
+    fk__store_job_destroy(job);
+    return is_other ? join_fail(j, FK_E_MISMATCH, FK_STORE_MISMATCH_TEXT) : FK_OK;
+}
+
 /* All that the operation points to goes with it: it may outlive this call. */
 static fk_err join_store(joining *j)
 {
     const fk_cluster_config *c = &j->config;
     fk_store_job *job;
-    if (c->client) return FK_OK;
+    if (c->client) return join_client(j);
     size_t id = strlen(j->id), address = strlen(j->address);
     FK_TRY(fk__store_job_create(j->sys, id + address, &job));
     char *text = fk__store_job_extra(job);
@@ -99,9 +115,9 @@ static fk_err join_store(joining *j)
     }
     err = job->op.verdict == FK_VERDICT_OK ? FK_OK : job->op.err;
     if (err == FK_E_MISMATCH) {
-        j->why = "the cluster of that store has another strategy or number of slots";
+        j->why = FK_STORE_MISMATCH_TEXT;
     } else if (err != FK_OK) {
-        j->why = fk_err_text(err);
+        j->why = err == FK_E_FULL ? "there is no room left for the store" : fk_err_text(err);
     }
     j->incarnation = job->op.member.incarnation;
     fk__store_job_destroy(job);

@@ -105,14 +105,20 @@ static fk_err member_make(memory_cluster *c, const fk_store_op *op, memory_membe
     return err;
 }
 
+/* The first member has decided how the cluster is. */
+static bool is_as_decided(const memory_cluster *c, fk_store_op *op)
+{
+    if (c->slots == 0) return true;
+    bool is_same =
+        c->slots == op->slots && fk__str_same(fk__memory_str(c->strategy), fk_str_of(op->strategy));
+    if (!is_same) fk__store_refuse(op, FK_E_MISMATCH, FK_STORE_MISMATCH_TEXT);
+    return is_same;
+}
+
 void fk__memory_join(memory_cluster *c, fk_store_op *op)
 {
     memory_member m = { .weight = op->member.weight, .status = op->member.status };
-    if (c->slots != 0 && (c->slots != op->slots ||
-                          !fk__str_same(fk__memory_str(c->strategy), fk_str_of(op->strategy)))) {
-        fk__store_refuse(op, FK_E_MISMATCH, "the cluster has another strategy or number of slots");
-        return;
-    }
+    if (!is_as_decided(c, op)) return;
     members_sweep(c);
     const memory_name *name = member_name(c, op->member.id);
     uint64_t last = name != NULL ? name->incarnation : 0;
@@ -190,6 +196,7 @@ static bool member_show(fk_store_op *op, const memory_member *m, fk_member *to)
 void fk__memory_view(memory_cluster *c, fk_store_op *op)
 {
     uint32_t count = 0;
+    if (op->strategy != NULL && !is_as_decided(c, op)) return;
     if (op->version != c->version) {
         fk_member *to = fk__store_room(op, (c->member_count + 1) * sizeof *to);
         if (to == NULL) return;

@@ -35,8 +35,7 @@ int fk__sqlite_member_live(sqlite_store *s, fk_str id, uint64_t incarnation)
     return code;
 }
 
-/* The first one decides how the cluster is. */
-static int meta_check(sqlite_store *s, fk_store_op *op)
+static int meta_check(sqlite_store *s, fk_store_op *op, bool *is_decided)
 {
     sqlite3_stmt *st = fk__sqlite_use(s, STMT_META_GET);
     SQLITE_TRY(fk__sqlite_row(st));
@@ -44,14 +43,18 @@ static int meta_check(sqlite_store *s, fk_store_op *op)
     uint64_t slots = fk__sqlite_column_u64(st, 1);
     bool is_same = slots == op->slots && fk__str_same(strategy, fk_str_of(op->strategy));
     sqlite3_reset(st);
-    if (slots != 0) {
-        if (!is_same) {
-            fk__store_refuse(op, FK_E_MISMATCH,
-                             "the cluster has another strategy or number of slots");
-        }
-        return SQLITE_OK;
-    }
-    st = fk__sqlite_use(s, STMT_META_SET);
+    *is_decided = slots != 0;
+    if (*is_decided && !is_same) fk__store_refuse(op, FK_E_MISMATCH, FK_STORE_MISMATCH_TEXT);
+    return SQLITE_OK;
+}
+
+/* The first one decides how the cluster is. */
+static int meta_decide(sqlite_store *s, fk_store_op *op)
+{
+    bool is_decided;
+    SQLITE_TRY(meta_check(s, op, &is_decided));
+    if (is_decided) return SQLITE_OK;
+    sqlite3_stmt *st = fk__sqlite_use(s, STMT_META_SET);
     fk__sqlite_text(st, 1, fk_str_of(op->strategy));
     fk__sqlite_u64(st, 2, op->slots);
     return fk__sqlite_run(st);
@@ -99,7 +102,7 @@ static int member_next(sqlite_store *s, fk_store_op *op)
 
 int fk__sqlite_join(sqlite_store *s, fk_store_op *op)
 {
-    SQLITE_TRY(meta_check(s, op));
+    SQLITE_TRY(meta_decide(s, op));
     if (op->verdict != FK_VERDICT_OK) return SQLITE_OK;
     SQLITE_TRY(members_sweep(s));
     SQLITE_TRY(fk__sqlite_purge(s));
@@ -186,6 +189,9 @@ static int members_list(sqlite_store *s, fk_store_op *op, fk_member *to, uint32_
 
 int fk__sqlite_view(sqlite_store *s, fk_store_op *op)
 {
+    bool is_decided;
+    if (op->strategy != NULL) SQLITE_TRY(meta_check(s, op, &is_decided));
+    if (op->verdict == FK_VERDICT_REFUSED) return SQLITE_OK;
     SQLITE_TRY(view_version(s, &op->view.version));
     if (op->view.version == op->version) return SQLITE_OK;
     sqlite3_stmt *st = fk__sqlite_use(s, STMT_MEMBER_COUNT);

@@ -8,8 +8,9 @@
 #include "base/mem.h"
 #include "fraktor/store.h"
 
-#define FK_STORE_TOMB_NS   FK_MINUTES(60) /* that long the fence of a removed grain is kept */
-#define FK_STORE_KINDS_MAX (FK_MEMBER_KINDS_MAX * (FK_KIND_NAME_MAX + 1))
+#define FK_STORE_TOMB_NS       FK_MINUTES(60) /* that long the fence of a removed grain is kept */
+#define FK_STORE_MISMATCH_TEXT "the cluster of that store has another strategy or number of slots"
+#define FK_STORE_KINDS_MAX     (FK_MEMBER_KINDS_MAX * (FK_KIND_NAME_MAX + 1))
 
 /* Zeroes what goes out, and refuses what no store can do. False: it is answered. */
 bool fk__store_begin(fk_store_op *op);

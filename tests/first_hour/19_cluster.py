@@ -20,6 +20,7 @@ from nodes import PATIENCE, Node, check, command, until
 TTL_MS = 1000
 FAILOVER_MS = 5000  # a node that was killed is replaced within this, with a lease of 3 s or less
 NODES = 3
+PATIENT = ("--timeout", "30000")
 
 
 class Member(Node):
@@ -81,7 +82,7 @@ def check_never_two(nodes):
 
 def is_with(owner, caller):
     """Calls it, too: who held its slot before the last member came hands it over."""
-    caller.json("call", "account", "alice", "balance")
+    caller.json("call", "account", "alice", "balance", *PATIENT)
     return [grain["key"] for grain in owner.json("grains", "account")] == ["alice"]
 
 
@@ -95,7 +96,8 @@ def main():
         until("three members are up", lambda: all(
             [m["status"] for m in n.json("members")] == ["up"] * NODES for n in nodes))
 
-        done = command(program, "call", "account", "alice", "deposit 100", "--node", nodes[0].address)
+        done = command(program, "call", "account", "alice", "deposit 100", *PATIENT, "--node",
+                       nodes[0].address)
         check(done.stdout == "ok balance=100 applied=1\n", "not deposited", done.stdout)
         check(re.fullmatch(r"answered in \d+\.\d{3} ms\n", done.stderr), "no latency", done.stderr)
         places = [n.json("where", "account", "alice")[0] for n in nodes]
@@ -110,7 +112,7 @@ def main():
 
         owner.kill()
         other = next(n for n in nodes if n is not owner)
-        answer, = other.json("call", "account", "alice", "balance")
+        answer, = other.json("call", "account", "alice", "balance", *PATIENT)
         check(answer["answer"] == "ok balance=100 applied=1", "its state is not there", str(answer))
         check(answer["latency_ms"] < FAILOVER_MS, "too late", str(answer))
         place, = other.json("where", "account", "alice")

@@ -18,6 +18,32 @@ TEST(members_incarnations_go_on_for_ever)
     kit_end();
 }
 
+TEST(views_are_not_for_who_has_another_strategy_or_number_of_slots)
+{
+    kit_begin();
+    fk_store_op view = kit_op(FK_STORE_VIEW);
+    view.strategy = "modulo";
+    view.slots = 2048;
+    kit_do(k.a, &view);
+    CHECK_DONE(view); /* nobody has decided yet */
+    fk_store_op op = kit_join(k.a, "n1", KIT_TTL);
+    CHECK_DONE(op);
+    view.slots = op.slots;
+    kit_do(k.b, &view);
+    CHECK_REFUSED(view, FK_E_MISMATCH);
+    view.strategy = op.strategy;
+    kit_do(k.b, &view);
+    CHECK_DONE(view);
+    view.slots = op.slots * 2;
+    view.version = op.version; /* nor that there is nothing new */
+    kit_do(k.b, &view);
+    CHECK_REFUSED(view, FK_E_MISMATCH);
+    view.strategy = NULL; /* does not say */
+    kit_do(k.b, &view);
+    CHECK_DONE(view);
+    kit_end();
+}
+
 TEST(members_of_another_strategy_or_number_of_slots_are_refused)
 {
     kit_begin();

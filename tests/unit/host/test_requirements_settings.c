@@ -29,13 +29,17 @@ TEST(a_cluster_has_one_strategy)
 
 /* ---- limits ---------------------------------------------------------------------------------------------- */
 
-static _Atomic size_t answered, overloaded, others;
+static _Atomic size_t answered, overloaded, late, others;
 
 static fk_err asker(fk_ctx *ctx, void *state, const fk_msg *msg)
 {
     const num *count = FK_AS(num, msg);
     const fk_answer *answer = FK_AS(fk_answer, msg);
     (void)state;
+    if (FK_AS(town_total, msg) != NULL) {
+        CHECK_OK(fk_grain_ask(ctx, FK_STR("durable"), FK_STR("popular"),
+                              FK_MSG(town_op, TOWN_ADD, 1, FK_REF_NONE), 1, 0));
+    }
     for (uint64_t i = 0; count != NULL && i < count->n; i++) {
         CHECK_OK(fk_grain_ask(ctx, FK_STR("durable"), FK_STR("popular"),
                               FK_MSG(town_op, TOWN_ADD, 1, FK_REF_NONE), i, FK_SECONDS(30)));
@@ -45,9 +49,25 @@ static fk_err asker(fk_ctx *ctx, void *state, const fk_msg *msg)
         atomic_fetch_add(&answered, 1);
     else if (answer->err == FK_E_OVERLOADED)
         atomic_fetch_add(&overloaded, 1);
+    else if (answer->err == FK_E_TIMEOUT)
+        atomic_fetch_add(&late, 1);
     else
         atomic_fetch_add(&others, 1);
     return FK_OK;
+}
+
+TEST(an_ask_without_any_time_is_over_and_was_not_sent)
+{
+    fk_ref ref;
+    town_begin();
+    town_open_all(1, (fk_cluster_config){ .weight = 0 });
+    CHECK_OK(fk_spawn(town[0].r.sys, FK_STR("asker"), &(fk_props){ .receive = asker }, &ref));
+    CHECK_U64(town_add(0, "durable", "popular", 5).n, 5); /* it is active */
+    atomic_store(&late, 0);
+    CHECK_OK(fk_send(town[0].r.sys, ref, FK_MSG(town_total, 0)));
+    PEER_AWAIT(atomic_load(&late) == 1);
+    CHECK_U64(town_add(0, "durable", "popular", 0).n, 5);
+    town_end();
 }
 
 /* Its row is there, so it starts with a store of it, which is held. */
@@ -73,6 +93,32 @@ TEST(more_than_waiters_max_are_told_that_it_is_too_much)
     atomic_store(&town_shop.is_held, false);
     PEER_AWAIT(atomic_load(&answered) == WAITERS);
     CHECK_U64(town_add(0, "durable", "popular", 0).n, 1 + WAITERS);
+    town_end();
+}
+
+static bool is_total(int64_t n)
+{
+    town_total total;
+    const town_op look = { .verb = TOWN_ADD, .arg = 0 };
+    return town_ask(0, "volatile", "popular", look, &total) == FK_OK && total.n == n;
+}
+
+/* They are in its mailbox when it fails, and all want the next one to begin. */
+TEST(those_that_an_activation_gives_back_are_not_too_many)
+{
+    enum { WAITERS = 4, CALLS = 50 };
+    static const town_op NAP = { .verb = TOWN_NAP, .arg = 300 }, FAIL = { .verb = TOWN_FAIL },
+                         ADD = { .verb = TOWN_ADD, .arg = 1 };
+    town_begin();
+    town_open_all(1, (fk_cluster_config){ .waiters_max = WAITERS });
+    fk_cluster *c = town[0].cluster;
+    CHECK_U64(town_add(0, "volatile", "popular", 1).n, 1);
+    CHECK_OK(fk_grain_send(c, FK_STR("volatile"), FK_STR("popular"), FK_MSG_AT(town_op, &NAP)));
+    CHECK_OK(fk_grain_send(c, FK_STR("volatile"), FK_STR("popular"), FK_MSG_AT(town_op, &FAIL)));
+    for (int i = 0; i < CALLS; i++) {
+        CHECK_OK(fk_grain_send(c, FK_STR("volatile"), FK_STR("popular"), FK_MSG_AT(town_op, &ADD)));
+    }
+    PEER_AWAIT(is_total(CALLS));
     town_end();
 }
 
