@@ -171,7 +171,8 @@ static void desk_end(fk_desk *desk, fk_call *call, fk_err err, void *answer)
 
 static void desk_end_late(fk_desk *desk, fk_call *call)
 {
-    desk_end(desk, call, call->cause != FK_OK ? call->cause : FK_E_TIMEOUT, NULL);
+    fk_err err = call->cause != FK_OK ? call->cause : FK_E_TIMEOUT;
+    desk_end(desk, call, err == FK_E_FULL ? FK_E_OVERLOADED : err, NULL);
 }
 
 static fk_time desk_backoff(fk_time least, fk_time most, uint16_t times)
@@ -192,7 +193,7 @@ static void desk_count(uint16_t *times)
 static void desk_refused(fk_desk *desk, fk_call *call, fk_err err, bool is_transient, fk_time now)
 {
     /* Who waited at an activation already is not sent away because all of those want to wait for the next
-     * at once. Its origin knows that of FK_E_FULL. */
+     * at once. That it may try again its origin knows by FK_E_FULL. */
     if (err == FK_E_OVERLOADED && call->returns > 0) {
         err = FK_E_FULL;
         is_transient = true;

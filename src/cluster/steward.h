@@ -91,6 +91,7 @@ struct fk_steward {
     bool has_stopping;      /* when sight was refreshed: some were to end */
     bool is_seen;           /* nothing has happened since sight was refreshed */
     bool is_view_asked, is_news;
+    bool is_other; /* the store's cluster has another strategy or number of slots */
     bool is_join_asked, is_update_asked, is_update_wanted;
     bool is_member, is_client, is_draining, is_leaving, is_leave_asked, is_stopped;
     bool is_halting; /* leaving, and out of time: everything is being ended */

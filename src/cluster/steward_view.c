@@ -283,10 +283,12 @@ static void viewed(fk_steward *c, const fk_store_job *job)
     if (op->verdict != FK_VERDICT_OK || c->is_news) {
         c->view_at = op->verdict == FK_VERDICT_OK ? c->now : fk__time_add(c->now, VIEW_RETRY);
     }
-    if (op->err == FK_E_MISMATCH &&
-        op->verdict == FK_VERDICT_REFUSED) { /* a client was there first */
-        fk__steward_say(c, FK_LEVEL_ERROR, "no view", op->err, op->reason);
+    bool is_other = op->verdict == FK_VERDICT_REFUSED && op->err == FK_E_MISMATCH;
+    if (is_other && !c->is_other) { /* a client that came before the first member */
+        fk__steward_say(c, FK_LEVEL_ERROR, "no view", op->err,
+                        op->reason != NULL ? op->reason : "");
     }
+    c->is_other = is_other;
     if (op->verdict != FK_VERDICT_OK || op->view.version == 0) return;
     if (op->view.version <= fk_placement_view(c->placement).version) {
         /* Whoever spoke of a newer one was wrong: the store knows best. */

@@ -395,6 +395,28 @@ TEST(p4_1_joining_says_what_is_wrong)
     town_end();
 }
 
+static fk_err view_of(int i)
+{
+    fk_grain_place place;
+    return fk_grain_where(town[i].cluster, FK_STR("durable"), FK_STR("x"), &place);
+}
+
+/* A client that came before anybody has no view of a cluster that is other than it thinks. */
+TEST(p4_1_a_client_with_other_slots_that_came_first_stays_out)
+{
+    town_begin();
+    town_system(1);
+    fk_cluster_config other = town_config(1);
+    other.client = true;
+    other.slots = 128;
+    CHECK_OK(fk_cluster_join(town[1].r.sys, &other, &town[1].cluster));
+    town_open(0, USUAL);
+    CHECK_OK(view_of(0));
+    CHECK_ERR(fk_cluster_await_ready(town[1].cluster, FK_MILLIS(700)), FK_E_TIMEOUT);
+    CHECK_ERR(view_of(1), FK_E_NOT_READY);
+    town_end();
+}
+
 /* ---- 4.4 events ------------------------------------------------------------------------------------------------ */
 
 static const town_event *event_at(int i, size_t at)
