@@ -132,10 +132,10 @@ fk_err fk__letter_send(void *ctx, fk_local *local, fk_proxy *proxy, fk_ref to, f
     letter->node = node;
     letter->to = to;
     if (remote->driver != NULL) {
-        /* Relaxed: a line is never anything else, though it may be another authority's by now. Then
-         * the proxy has given way, and the letter is found out by its generation: where the line is
-         * shut in the same call, else when it is written. */
-        return fk__line_send(remote, local, fk__word_ptr(&own->line, FK_RELAXED), letter, false);
+        /* Acquire pairs with the release in proxies.c: a line is never anything else, but it may be
+         * another authority's by now, and new. Then the proxy has given way, and the letter is found
+         * out by its generation: where the line is shut in the same call, else when it is written. */
+        return fk__line_send(remote, local, fk__word_ptr(&own->line, FK_ACQUIRE), letter, false);
     }
     fk__remote_lock(remote);
     bool is_stale = !fk_ref_equal(own->ref, to);

@@ -178,8 +178,9 @@ static void bucket_remove(fk_proxies *proxies, const fk_remote_proxy *proxy)
 static void authority_attach(fk_remote_proxy *proxy, fk_authority *authority)
 {
     proxy->authority = authority;
-    /* Relaxed: who has the ref has it from the lock; who has a former one is found out. */
-    fk__word_store(&proxy->line, (uintptr_t)authority->user, FK_RELAXED);
+    /* Release: who has the ref has it from the lock, but who has a former one, and will be found out,
+     * may be the first to see that line. */
+    fk__word_store(&proxy->line, (uintptr_t)authority->user, FK_RELEASE);
     proxy->sibling = authority->proxies;
     proxy->link = &authority->proxies;
     if (proxy->sibling != NULL) proxy->sibling->link = &proxy->sibling;

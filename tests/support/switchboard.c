@@ -203,11 +203,13 @@ void board_meet(switchboard *b, uint32_t number, uint32_t life)
 void board_part(switchboard *b, uint32_t number)
 {
     unsigned char bytes[4200];
-    const fk_authority *a = board_authority(b, number);
+    fk__remote_lock(b->remote); /* others may send to systems that are new */
+    uint64_t uid = board_authority(b, number)->uid;
+    fk__remote_unlock(b->remote);
     fk_wire_control control = { .kind = FK_CONTROL_TERMINATING };
     control.as.from.from = unique(number, 0);
-    control.as.from.from.uid = a->uid;
-    size_t len = frame_put(bytes, &control, a->uid, FK_STR("fraktor://c@10.0.0.1:1/system/x"));
+    control.as.from.from.uid = uid;
+    size_t len = frame_put(bytes, &control, uid, FK_STR("fraktor://c@10.0.0.1:1/system/x"));
     CHECK(fk__driver_read(b->driver, b->caller[number].in, (fk_str){ (char *)bytes, len },
                           atomic_load(&b->r.now)));
     board_run(b);
