@@ -83,8 +83,7 @@ static fk_err temps_reserve(fk_local *local)
     temps_purge(local);
     if (temps->capacity != 0 && temps->count <= temps->capacity / 2) return FK_OK;
     uint32_t capacity = temps->capacity == 0 ? TEMPS_MIN : temps->capacity * 2;
-    fk_temps grown = *temps;
-    grown.capacity = capacity;
+    fk_temps grown = { .capacity = capacity };
     grown.bucket = fk__cache_alloc(&local->cache, capacity * sizeof(fk_temp *),
                                    FK_SITE("table of names under /temp"));
     if (grown.bucket == NULL) return temps->count < temps->capacity ? FK_OK : local->cache.err;
@@ -99,7 +98,8 @@ static fk_err temps_reserve(fk_local *local)
         }
     }
     fk__cache_free(&local->cache, temps->bucket, temps->capacity * sizeof(fk_temp *));
-    *temps = grown;
+    temps->capacity = grown.capacity; /* and not the lock, at which others look */
+    temps->bucket = grown.bucket;
     return FK_OK;
 }
 
