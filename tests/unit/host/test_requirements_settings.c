@@ -107,7 +107,7 @@ static bool is_total(int64_t n)
 TEST(those_that_an_activation_gives_back_are_not_too_many)
 {
     enum { WAITERS = 4, CALLS = 50 };
-    static const town_op NAP = { .verb = TOWN_NAP, .arg = 300 }, FAIL = { .verb = TOWN_FAIL },
+    static const town_op NAP = { .verb = TOWN_NAP, .arg = 1000 }, FAIL = { .verb = TOWN_FAIL },
                          ADD = { .verb = TOWN_ADD, .arg = 1 };
     town_begin();
     town_open_all(1, (fk_cluster_config){ .waiters_max = WAITERS });
