@@ -22,7 +22,7 @@
  *
  *   L1 calls end  L2 slots are with their owners  L3 grains can be reached  L4 idle ones go
  *   L5 who has drained holds nothing
- *   C1 a call ends once  C2 with its own answer  C3 that had an effect  C4 once  C5 in its order
+ *   C1 a call ends once  C2 with its own answer  C3 that had an effect  C4 once
  */
 
 #include "cluster/activation.h"

@@ -296,7 +296,6 @@ static const char *const INVARIANTS[][2] = {
     { "C2", "a call is told its own answer" },
     { "C3", "what was answered had its effect" },
     { "C4", "what was sent again has one effect" },
-    { "C5", "calls of one client keep their order" },
     { "contract", "transport and driver keep the rules between them" },
     { "liveness", "without faults everybody reaches everybody" },
 };
